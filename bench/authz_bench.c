@@ -26,7 +26,7 @@ static const struct bh_directory dir = {
 };
 
 /* Four levels, as organizations are: each tenant has a few below it.  Of the roles a third
- * is a group's; nobody holds a role through the groups from 900 on. */
+ * is a group's; no user holds a role through the groups from 900 on. */
 static void
 fill(void)
 {

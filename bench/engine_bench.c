@@ -141,7 +141,7 @@ end(struct bench *bench, bh_lease_id lease)
 }
 
 static void
-tell(const char *what, uint64_t began_ns, uint32_t count)
+report_rate(const char *what, uint64_t began_ns, uint32_t count)
 {
     printf("%-58s %9.0f ns\n", what, (double)(clock_ns() - began_ns) / count);
 }
@@ -162,7 +162,7 @@ bench_blocked_submits(void)
     began_ns = clock_ns();
     for (uint32_t i = 0; i < 50000; i++)
         submit(&bench, 2);
-    tell("submit into a blocked class, 100,000 pending", began_ns, 50000);
+    report_rate("submit into a blocked class, 100,000 pending", began_ns, 50000);
     free(bench.engine);
 }
 
@@ -183,7 +183,7 @@ bench_cycles(const char *what, uint32_t sku, uint32_t nodes, uint32_t busy, uint
         submit(&bench, sku);
         end(&bench, settle(&bench));
     }
-    tell(what, began_ns, count);
+    report_rate(what, began_ns, count);
     free(bench.engine);
 }
 
@@ -207,7 +207,7 @@ bench_queue(void)
         end(&bench, leases[i % 56]);
         leases[i % 56] = settle(&bench);
     }
-    tell("end and start of the next, 8 GPUs full, 100,000 pending", began_ns, 50000);
+    report_rate("end and start of the next, 8 GPUs full, 100,000 pending", began_ns, 50000);
     free(bench.engine);
 }
 
@@ -272,7 +272,7 @@ open_lent_fleet(struct bench *bench)
 }
 
 /* The whole step: the submission, the search that finds nothing free, the claim and those
- * who leave.  Beside the wall's, the processor's time: it minds no other load. */
+ * that leave.  Beside the wall's, the processor's time: it minds no other load. */
 static void
 bench_reclaim(uint32_t count, uint32_t times)
 {

@@ -189,7 +189,7 @@ stop_daemon(void)
     bench.daemon = 0;
 }
 
-/* ---- what clients say ---- */
+/* ---- what clients send ---- */
 
 static void
 apply_site(bool cordoned)
@@ -371,7 +371,7 @@ put_latency(bh_ns waited_until_ns)
 }
 
 static void
-tell(const char *phase, struct counts before, bh_ns begun_ns, bool waited)
+report_phase(const char *phase, struct counts before, bh_ns begun_ns, bool waited)
 {
     bh_ns span = bh_time_monotonic() - begun_ns;
     struct counts now = count_now();
@@ -407,7 +407,7 @@ round_submit(const char *phase)
 
     submit_all();
     await_running(bench.jobs);
-    tell(phase, before, begun, false);
+    report_phase(phase, before, begun, false);
     end_round();
 }
 
@@ -423,10 +423,10 @@ restart(void)
     begun = bh_time_monotonic();
     start_daemon();
     await_greeted(greeted + bench.nodes);
-    count_now(); /* whatever the daemon says after the last KEEP is said by then */
+    count_now(); /* what the daemon sends after the last RETAIN is sent by then */
     await_running(bench.jobs);
     if (bh_fleet_unnamed(bench.fleet) > 0)
-        die("a KEEP did not name a running job");
+        die("a RETAIN did not name a running job");
     printf("{\"phase\":\"restart\",\"nodes\":%u,\"jobs\":%u,\"seconds\":%.3f}\n", bench.nodes, bench.jobs,
            (double)(bh_time_monotonic() - begun) / 1e9);
 }
@@ -443,7 +443,7 @@ round_place(void)
     begun = bh_time_monotonic();
     apply_site(false);
     await_running(bench.jobs);
-    tell("place", before, begun, true);
+    report_phase("place", before, begun, true);
     restart();
     end_round();
 }

@@ -19,7 +19,7 @@
 enum { PIECES_MAX = 4 * FLEET_GPUS_MAX, ARENA_MAX = 8 << 20, SOCKET_MODE = 0666 };
 
 struct lease {
-    uint64_t lease, start_order; /* lease 0: a free place */
+    uint64_t lease, start_order; /* lease 0: unused */
     bool running, ended;
 };
 
@@ -28,7 +28,7 @@ struct node {
     int listener;
     struct bh_link *link; /* NULL: the daemon is not connected */
     uint32_t watched;
-    struct bh_msg_partition partitions[PIECES_MAX]; /* partition 0: a free place */
+    struct bh_msg_partition partitions[PIECES_MAX]; /* partition 0: unused */
     struct lease leases[PIECES_MAX];
 };
 
@@ -47,7 +47,7 @@ struct fleet {
 /* ---- saying ---- */
 
 static void
-say(struct node *node, uint32_t number, const void *message)
+send_message(struct node *node, uint32_t number, const void *message)
 {
     struct bh_err err;
 
@@ -87,17 +87,17 @@ done(struct node *node, uint64_t order)
 {
     struct bh_msg_outcome outcome = { .order = order, .at_ns = bh_time_now() };
 
-    say(node, BH_MSG_OUTCOME, &outcome);
+    send_message(node, BH_MSG_OUTCOME, &outcome);
 }
 
 static void
-say_ended(struct node *node, const struct lease *lease, enum bh_end_cause cause)
+send_ended(struct node *node, const struct lease *lease, enum bh_end_cause cause)
 {
     struct bh_msg_ended ended = {
         .lease = lease->lease, .cause = cause, .ended_ns = bh_time_now(), .unasked = true
     };
 
-    say(node, BH_MSG_ENDED, &ended);
+    send_message(node, BH_MSG_ENDED, &ended);
 }
 
 static void
@@ -106,10 +106,10 @@ gpu_uuid(const struct node *node, uint32_t gpu, char ret_uuid[BH_UUID_MAX])
     snprintf(ret_uuid, BH_UUID_MAX, "GPU-%08x-0000-0000-0000-%012x", node->number, gpu);
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static void
-hear_hello(struct fleet *fleet, struct node *node, const void *unused)
+receive_hello(struct fleet *fleet, struct node *node, const void *unused)
 {
     struct bh_msg_gpu gpus[FLEET_GPUS_MAX] = { 0 };
     struct bh_msg_lease_state leases[PIECES_MAX];
@@ -138,8 +138,8 @@ hear_hello(struct fleet *fleet, struct node *node, const void *unused)
         if (node->partitions[i].partition)
             partitions[inventory.partitions.count++] = node->partitions[i];
     }
-    say(node, BH_MSG_INVENTORY, &inventory);
-    say(node, BH_MSG_SYNCED, &(struct bh_msg_synced){ .ends = 0 }); /* no end is unheard: it is up */
+    send_message(node, BH_MSG_INVENTORY, &inventory);
+    send_message(node, BH_MSG_SYNCED, &(struct bh_msg_synced){ .ends = 0 }); /* no end is unsent: it is up */
 }
 
 static bool
@@ -154,7 +154,7 @@ is_named(const struct bh_list *list, uint64_t id)
 }
 
 static void
-hear_keep(struct fleet *fleet, struct node *node, const void *message)
+receive_retain(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_retain *keep = message;
 
@@ -165,7 +165,7 @@ hear_keep(struct fleet *fleet, struct node *node, const void *message)
 }
 
 static struct bh_msg_partition *
-piece_place(struct node *node, uint64_t partition)
+find_partition(struct node *node, uint64_t partition)
 {
     for (uint32_t i = 0; i < PIECES_MAX; i++)
         if (node->partitions[i].partition == partition)
@@ -174,7 +174,7 @@ piece_place(struct node *node, uint64_t partition)
 }
 
 static struct lease *
-lease_place(struct node *node, uint64_t lease)
+find_lease(struct node *node, uint64_t lease)
 {
     for (uint32_t i = 0; i < PIECES_MAX; i++)
         if (node->leases[i].lease == lease)
@@ -183,59 +183,59 @@ lease_place(struct node *node, uint64_t lease)
 }
 
 static void
-hear_carve(struct fleet *fleet, struct node *node, const void *message)
+receive_carve(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_carve *carve = message;
-    struct bh_msg_partition *place = piece_place(node, carve->partition);
+    struct bh_msg_partition *held = find_partition(node, carve->partition);
 
-    if (!place)
-        place = piece_place(node, 0);
-    BH_ASSERT(place);
-    place->partition = carve->partition;
-    memcpy(place->gpu, carve->gpu, sizeof place->gpu);
-    memcpy(place->profile, carve->profile, sizeof place->profile);
+    if (!held)
+        held = find_partition(node, 0);
+    BH_ASSERT(held);
+    held->partition = carve->partition;
+    memcpy(held->gpu, carve->gpu, sizeof held->gpu);
+    memcpy(held->profile, carve->profile, sizeof held->profile);
     done(node, carve->order);
 }
 
 static void
-hear_destroy(struct fleet *fleet, struct node *node, const void *message)
+receive_destroy(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_destroy *destroy = message;
-    struct bh_msg_partition *place = piece_place(node, destroy->partition);
+    struct bh_msg_partition *held = find_partition(node, destroy->partition);
 
-    if (place)
-        *place = (struct bh_msg_partition){ 0 };
+    if (held)
+        *held = (struct bh_msg_partition){ 0 };
     done(node, destroy->order);
 }
 
 static void
-hear_start(struct fleet *fleet, struct node *node, const void *message)
+receive_start(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_start *start = message;
-    struct lease *place = lease_place(node, start->lease);
+    struct lease *held = find_lease(node, start->lease);
 
-    if (!place)
-        place = lease_place(node, 0);
-    BH_ASSERT(place);
-    *place = (struct lease){ .lease = start->lease, .start_order = start->order };
+    if (!held)
+        held = find_lease(node, 0);
+    BH_ASSERT(held);
+    *held = (struct lease){ .lease = start->lease, .start_order = start->order };
     if (start->job < fleet->jobs)
         fleet->started_ns[start->job] = bh_time_monotonic();
     done(node, start->order);
 }
 
 static void
-hear_stop(struct fleet *fleet, struct node *node, const void *message)
+receive_stop(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_stop *stop = message;
-    struct lease *lease = lease_place(node, stop->lease);
+    struct lease *lease = find_lease(node, stop->lease);
 
     done(node, stop->order);
     if (lease)
-        say_ended(node, lease, BH_END_SIGNALLED);
+        send_ended(node, lease, BH_END_SIGNALLED);
 }
 
 static void
-hear_pause(struct fleet *fleet, struct node *node, const void *message)
+receive_pause(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_lease *lease = message;
 
@@ -243,7 +243,7 @@ hear_pause(struct fleet *fleet, struct node *node, const void *message)
 }
 
 static void
-hear_ack(struct fleet *fleet, struct node *node, const void *message)
+receive_ack(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_ack *ack = message;
 
@@ -262,10 +262,10 @@ hear_ack(struct fleet *fleet, struct node *node, const void *message)
     }
 }
 
-static void (*const hear[])(struct fleet *fleet, struct node *node, const void *message) = {
-    [BH_MSG_HELLO] = hear_hello, [BH_MSG_CARVE] = hear_carve,   [BH_MSG_DESTROY] = hear_destroy,
-    [BH_MSG_START] = hear_start, [BH_MSG_SUSPEND] = hear_pause, [BH_MSG_RESUME] = hear_pause,
-    [BH_MSG_STOP] = hear_stop,   [BH_MSG_ACK] = hear_ack,       [BH_MSG_RETAIN] = hear_keep,
+static void (*const receive[])(struct fleet *fleet, struct node *node, const void *message) = {
+    [BH_MSG_HELLO] = receive_hello, [BH_MSG_CARVE] = receive_carve,   [BH_MSG_DESTROY] = receive_destroy,
+    [BH_MSG_START] = receive_start, [BH_MSG_SUSPEND] = receive_pause, [BH_MSG_RESUME] = receive_pause,
+    [BH_MSG_STOP] = receive_stop,   [BH_MSG_ACK] = receive_ack,       [BH_MSG_RETAIN] = receive_retain,
 };
 
 static void
@@ -284,11 +284,11 @@ read_node(struct fleet *fleet, struct node *node)
         void *message;
 
         bh_arena_reset(fleet->arena);
-        BH_ASSERT(frame.number < BH_COUNT(hear) && hear[frame.number]);
+        BH_ASSERT(frame.number < BH_COUNT(receive) && receive[frame.number]);
         message = bh_arena_alloc(fleet->arena, fields->size);
         BH_ASSERT(message);
         BH_ASSERT(bh_frame_decode(&frame, fields, message, fleet->arena, &err) == BH_OK);
-        hear[frame.number](fleet, node, message);
+        receive[frame.number](fleet, node, message);
     }
     if (rc != BH_NOT_FOUND)
         hang_up(node);
@@ -315,7 +315,7 @@ end_leases(struct fleet *fleet, struct node *node)
     for (uint32_t i = 0; i < PIECES_MAX && node->link; i++)
         if (node->leases[i].running && !node->leases[i].ended) {
             node->leases[i].ended = true;
-            say_ended(node, &node->leases[i], BH_END_EXITED);
+            send_ended(node, &node->leases[i], BH_END_EXITED);
         }
     write_out(fleet, node);
 }

@@ -16,13 +16,13 @@ enum { FLEET_NODES_MAX = 4096, FLEET_GPUS_MAX = 8 };
 struct fleet *bh_fleet_start(const char *folder, uint32_t nodes, uint32_t jobs);
 void bh_fleet_stop(struct fleet *fleet);
 
-/* Nodes that have heard KEEP: the daemon has their inventory on disk. */
+/* Nodes that have received RETAIN: the daemon has their inventory on disk. */
 uint32_t bh_fleet_greeted(const struct fleet *fleet);
 
 /* Leases whose START was answered, and the answer acknowledged: on disk as running. */
 uint32_t bh_fleet_running(const struct fleet *fleet);
 
-/* Running leases that a KEEP did not name: a real node would have ended them. */
+/* Running leases that a RETAIN did not name: a real node would have ended them. */
 uint32_t bh_fleet_unnamed(const struct fleet *fleet);
 
 /* When the START of a job came (monotonic), or 0. */

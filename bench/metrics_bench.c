@@ -76,7 +76,7 @@ fill(struct fixture *f, uint32_t gpus, uint32_t running, uint32_t waiting)
 }
 
 static void
-tell(struct bh_buf *out, uint32_t gpus, uint32_t running)
+fill_inventory(struct bh_buf *out, uint32_t gpus, uint32_t running)
 {
     bh_buf_puts(out, "{\"gpus\":[");
     for (uint32_t gpu = 1; gpu <= gpus; gpu++)
@@ -111,7 +111,7 @@ main(int argc, char **argv)
     f->engine = new_engine(gpus, running + waiting);
     fill(f, gpus, running, waiting);
     bh_buf_init(&inventory, INVENTORY_MAX);
-    tell(&inventory, gpus, running);
+    fill_inventory(&inventory, gpus, running);
     f->inventory = bh_buf_text(&inventory);
     f->asks = f->ask_ns = f->ask_most_ns = 0;
     begun = bh_time_monotonic();

@@ -24,7 +24,6 @@ __attribute__((visibility("default"))) int bh_bench_ioctl(int fd, unsigned long 
 int
 bh_bench_ioctl(int fd, unsigned long request, ...)
 {
-    (void)request;
     return fd == 3 ? 0 : -1;
 }
 

@@ -4,7 +4,7 @@
  *
  * Each run times the driver's own calls and then the shim's, so that both see the same
  * machine; the medians of the runs, and of their differences, are printed in nanoseconds.
- * Needs root: the shim looks for its driver and door at fixed places.
+ * Needs root: the shim looks for its driver and socket at fixed paths.
  *
  * With PRELOAD, a library that is preloaded to the same end (HAMi-core's libvgpu.so), a second
  * process has it before the same driver, and is timed third in each run; NVML is the
@@ -21,7 +21,7 @@
 #include "base/num.h"
 #include "bulkhead/cuda_abi.h"
 #include "sim/burn/kernel.h"
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 
 enum { RUNS_MAX = 101, LAUNCHES = 200000, BATCH = 500, PAIRS = 20000, LIVE = 10000, THREADS_MAX = 4 };
 
@@ -442,7 +442,7 @@ learn_uuid(const struct calls *calls)
     CUuuid uuid;
 
     if (get != NULL && get(&uuid, 0) == CUDA_SUCCESS)
-        memcpy(bh_box.limits->device[0].uuid, &uuid, sizeof(uuid));
+        memcpy(bh_sandbox.limits->device[0].uuid, &uuid, sizeof(uuid));
 }
 
 static int
@@ -502,15 +502,15 @@ main(int argc, char **argv)
     options.libcuda = argv[1];
     if (argc > 3 && bh_parse_u64(argv[3], &runs, &err) == BH_OK && runs > 0 && runs < RUNS_MAX)
         options.runs = (unsigned)runs;
-    if (!bh_box_enter(argv[2]))
+    if (!bh_sandbox_enter(argv[2]))
         return 77;
-    unlink(NULL_WORLD_FILE); /* a driver that nobody watches */
+    unlink(NULL_WORLD_FILE); /* a driver without a watcher */
     if (argc > 5) {
         options.preload = argv[4];
-        bh_box_bring(argv[5], "libnvidia-ml.so.1");
+        bh_sandbox_bring(argv[5], "libnvidia-ml.so.1");
     }
-    bh_box_share(1, 40960, 256);
-    rc = bh_box_run(measure, &options);
+    bh_sandbox_share(1, 40960, 256);
+    rc = bh_sandbox_run(measure, &options);
     /* Another driver gives out what addresses it likes. */
-    return rc != 0 || strstr(argv[2], "nullcuda") == NULL ? rc : bh_box_run(measure_anew, &options);
+    return rc != 0 || strstr(argv[2], "nullcuda") == NULL ? rc : bh_sandbox_run(measure_anew, &options);
 }

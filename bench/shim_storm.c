@@ -32,7 +32,7 @@
 #include "base/time.h"
 #include "share/message.h"
 #include "share/server.h"
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 #include "tests/shim/ways.h"
 #include "wire/frame_io.h"
@@ -46,7 +46,7 @@ static struct bh_link *link_to_server;
 static struct bh_share_usage *usage;
 static int holding = -1;
 
-/* ---- bulkhead-share, and its door where processes look ---- */
+/* ---- bulkhead-share, and its socket where processes look ---- */
 
 static void
 must(bool good, const char *what)
@@ -92,13 +92,13 @@ open_lease(void)
     for (int i = 0; i < 100 && access(LEASE_FOLDER "/door/share.sock", F_OK) != 0; i++)
         (void)poll(&answer, 1, 50);
     bh_time_sleep(50000000); /* bound, and then listened to */
-    bh_box_stir('n');
+    bh_sandbox_restart_server('n');
     for (int i = 0; i < 1000 && access(BH_SHARE_SOCKET, F_OK) == 0; i++)
         bh_time_sleep(1000000);
-    must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_SOCKET) == 0, "door");
+    must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_SOCKET) == 0, "socket");
 }
 
-/* As who looks: the usage page, to watch it. */
+/* As a reader: the usage page, to watch it. */
 static void
 look(void)
 {
@@ -145,12 +145,12 @@ rage(void *self)
     CUresult rc;
 
     seed ^= (uint64_t)getpid() << 20;
-    (void)!nice(5); /* who kills, and bulkhead-share, come first */
+    (void)!nice(5); /* the killer, and bulkhead-share, come first */
     GOOD(cuInit(0));
     while (cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_OUT_OF_MEMORY)
         bh_time_sleep(100000);
     GOOD(cuCtxSetCurrent(context));
-    atomic_fetch_add(&bh_box.world->launches, 1);
+    atomic_fetch_add(&bh_sandbox.world->launches, 1);
     for (;;) {
         rc = count < LIVE ? way->get(&what[count]) : CUDA_ERROR_OUT_OF_MEMORY;
         CHECK(rc == CUDA_SUCCESS || rc == CUDA_ERROR_OUT_OF_MEMORY);
@@ -174,13 +174,13 @@ most(uint64_t a, uint64_t b)
 static void
 start(const struct bh_way *way, pid_t pid[PROCESSES])
 {
-    bh_box_world(1);
-    bh_box.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
+    bh_sandbox_world(1);
+    bh_sandbox.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
     for (int i = 0; i < PROCESSES; i++)
-        pid[i] = bh_box_start(rage, (void *)(uintptr_t)way);
-    for (int i = 0; i < 5000 && atomic_load(&bh_box.world->launches) < PROCESSES; i++)
+        pid[i] = bh_sandbox_start(rage, (void *)(uintptr_t)way);
+    for (int i = 0; i < 5000 && atomic_load(&bh_sandbox.world->launches) < PROCESSES; i++)
         bh_time_sleep(200000);
-    must(atomic_load(&bh_box.world->launches) > 0, "nobody began");
+    must(atomic_load(&bh_sandbox.world->launches) > 0, "none began");
 }
 
 static void
@@ -191,15 +191,15 @@ storm(const struct bh_way *way, struct found *found)
 
     start(way, pid);
     bh_time_sleep(2000000 + draw(20000000));
-    must(bh_box_alive(pid, PROCESSES), "a process ended by itself");
+    must(bh_sandbox_alive(pid, PROCESSES), "a process ended by itself");
     /* From the first death on the driver's count is too high: it does not free here what a dead
      * process had, which bulkhead-share gives to those that still live. */
-    found->most_bytes = most(found->most_bytes, bh_box.world->most[0]);
+    found->most_bytes = most(found->most_bytes, bh_sandbox.world->most[0]);
     for (int i = 0; i < PROCESSES; i++)
         kill(pid[i], SIGKILL);
     killed = bh_time_monotonic();
     for (int i = 0; i < PROCESSES; i++)
-        must(bh_box_wait(pid[i]) == -1, "a process ended by itself");
+        must(bh_sandbox_wait(pid[i]) == -1, "a process ended by itself");
     ended = bh_time_monotonic();
     while (bh_share_used(usage, 0) != 0)
         must(bh_time_monotonic() - ended < 10 * BH_NS_PER_S, "never empty");
@@ -218,8 +218,8 @@ end_one(pid_t pid)
     must(kill(server, SIGSTOP) == 0 && waitpid(server, &status, WUNTRACED) == server && WIFSTOPPED(status),
          "bulkhead-share does not stop");
     kill(pid, SIGKILL);
-    must(bh_box_wait(pid) == -1, "a process ended by itself");
-    bh_box_driver_frees(pid);
+    must(bh_sandbox_wait(pid) == -1, "a process ended by itself");
+    bh_sandbox_driver_frees(pid);
     kill(server, SIGCONT);
 }
 
@@ -234,18 +234,18 @@ relay(const struct bh_way *way, uint64_t kills, struct found *found)
         pid_t *one = &pid[draw(PROCESSES)];
 
         bh_time_sleep(draw(4000000));
-        must(bh_box_alive(pid, PROCESSES), "a process ended by itself");
+        must(bh_sandbox_alive(pid, PROCESSES), "a process ended by itself");
         end_one(*one);
-        *one = bh_box_start(rage, (void *)(uintptr_t)way);
+        *one = bh_sandbox_start(rage, (void *)(uintptr_t)way);
     }
-    must(bh_box_alive(pid, PROCESSES), "a process ended by itself");
+    must(bh_sandbox_alive(pid, PROCESSES), "a process ended by itself");
     for (int i = 0; i < PROCESSES; i++)
         end_one(pid[i]);
     ended = bh_time_monotonic();
     while (bh_share_used(usage, 0) != 0)
         must(bh_time_monotonic() - ended < 10 * BH_NS_PER_S, "never empty");
-    must(bh_box.world->used[0] == 0, "the driver has what nobody has");
-    found->relay_bytes = most(found->relay_bytes, bh_box.world->most[0]);
+    must(bh_sandbox.world->used[0] == 0, "the driver has memory of no process");
+    found->relay_bytes = most(found->relay_bytes, bh_sandbox.world->most[0]);
     found->killed += kills + PROCESSES;
 }
 
@@ -281,7 +281,7 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: shim_storm NULL_DRIVER [ROUNDS [WAY]]\n");
         return 2;
     }
-    if (!bh_box_enter(argv[1]))
+    if (!bh_sandbox_enter(argv[1]))
         return 77;
     start_server();
     open_lease();
@@ -299,7 +299,7 @@ main(int argc, char **argv)
         longest = most(longest, found.from_exit_ns);
     }
     kill(server, SIGKILL);
-    (void)bh_box_wait(server);
+    (void)bh_sandbox_wait(server);
     printf("longest: %.1f ms after an exit (asked: 100)\n", (double)longest / 1e6);
     return held ? 0 : 1;
 }

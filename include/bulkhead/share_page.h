@@ -3,13 +3,13 @@
  *
  * `struct bh_share_limits` is written by bulkhead-share alone; a job has it mapped read-only.
  * `struct bh_share_usage` is written by the job's processes, and by bulkhead-share for those
- * that died.  What a job writes there can hurt nobody but itself: it has no more than this
+ * that died.  What a job writes there can hurt no job but itself: it has no more than this
  * lease, and bulkhead-share compares it with what the driver says.
  *
  * Memory is counted in units of 2 MiB, the driver's granule.  `total` is what all processes of
  * the lease have reserved on a device, `held` what one of them has.  No lock guards them: a
  * reservation is one compare-and-swap of `total`, which names the slot that made it, the
- * difference and the slot's sequence number.  Whoever changes `total` next first settles what
+ * difference and the slot's sequence number.  The next change of `total` first settles what
  * it names in that slot's `held`.  So a process that is killed between the two leaves
  * nothing half done, and what it held is known to the unit: reaping it is one more change.
  *
@@ -26,9 +26,9 @@
 #include <stdint.h>
 
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
-/* Of both pages and of what is said at the door: another number with each change of one of them
+/* Of both pages and of the messages on the socket: a new number with each change of one of them
  * that the other side must know.  The limits begin with magic and version in each. */
-#define BH_SHARE_VERSION 3u /* 2: the usage has more than slots; 3: managed memory, ends of turns */
+#define BH_SHARE_VERSION 3u /* 2: the usage has more than slots; 3: managed memory, ends of time slices */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 
 enum {
@@ -37,9 +37,9 @@ enum {
     BH_SHARE_UNITS_MAX = (1 << 20) - 1,
 };
 
-/* A device's turn changes with each grant and each end of one, and when a turn gets another
+/* A device's time slice changes with each grant and each end of one, and when a time slice gets another
  * end: its low bits say what holds, the rest counts.
- * A futex: who waits for a turn waits for another value. */
+ * A futex: a process that waits for a time slice waits for a change of the value. */
 enum {
     BH_SHARE_SHUT = 1u,      /* submit nothing; answer when all that was submitted is done */
     BH_SHARE_CONTENDED = 2u, /* others wait: submit little ahead, say when idle */
@@ -52,11 +52,11 @@ struct bh_share_device {
     uint32_t context_units;          /* what a context takes, charged when it is made */
     _Atomic uint32_t overhead_units; /* what the driver holds beyond what was charged */
     _Atomic uint32_t slice;
-    uint64_t memory_bytes;     /* what programs are told that the device has */
-    _Atomic uint64_t used_ns;  /* of its time: what turns took, to the last second */
+    uint64_t memory_bytes;     /* what the device reports to programs */
+    _Atomic uint64_t used_ns;  /* of its time: what time slices took, to the last second */
     _Atomic uint64_t busy;     /* how much of the last second that was; see below */
-    _Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: when the CONTENDED turn shall end, so
-                                  that whoever has it plans for that; 0: not told */
+    _Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: when the CONTENDED time slice shall end, for
+                                  its holder to plan for; 0: not known */
 };
 _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
 
@@ -64,10 +64,10 @@ _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
  *
  *   32 bits CLOCK_MONOTONIC in seconds, when it was measured | flags | thousandths of the second
  *
- * While nobody else wants the device the gate is open, and a turn says nothing about work. */
+ * While no other lease wants the device the gate is open, and a time slice says nothing about work. */
 enum {
     BH_SHARE_BUSY_KNOWN = 1 << 17,
-    BH_SHARE_BUSY_FREE = 1 << 16, /* open all the while, and no other lease had a turn: what the
+    BH_SHARE_BUSY_FREE = 1 << 16, /* open all the while, and no other lease had a time slice: what the
                                      whole device did is the lease's own */
     BH_SHARE_BUSY_PERMILLE = 0xffff,
 };
@@ -113,7 +113,7 @@ struct bh_share_usage {
     struct bh_share_total total[BH_SHARE_DEVICES_MAX];
     struct bh_share_slot slot[BH_SHARE_SLOTS_MAX];
     /* Who has it, as the process itself says and in its own namespace: for the job's people
-     * alone, nothing is decided by it.  0: nobody, or nobody yet. */
+     * alone, nothing is decided by it.  0: no process, or none yet. */
     _Atomic uint32_t pid[BH_SHARE_SLOTS_MAX];
     /* What the driver's library of the process asked the kernel for: another count of the same
      * memory, for comparing alone. */
@@ -196,7 +196,7 @@ bh_share_try(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32
 }
 
 /* As bh_share_try, until it is done or refused.  Any thread, also in a signal handler.  In
- * each round some other process of the lease got what it wanted: who must not wait for them
+ * each round some other process of the lease got what it wanted: a process that must not wait for them
  * (bulkhead-share) tries a number of times. */
 static inline bool
 bh_share_change(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32_t difference,
@@ -217,7 +217,7 @@ bh_share_used(const struct bh_share_usage *usage, uint32_t device)
     return bh_share_units(atomic_load(&usage->total[device].word));
 }
 
-/* What a slot has, in units; whole only when nobody changes it meanwhile. */
+/* What a slot has, in units; whole only when no process changes it meanwhile. */
 static inline uint32_t
 bh_share_held(struct bh_share_usage *usage, uint32_t device, uint32_t slot)
 {

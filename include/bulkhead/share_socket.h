@@ -1,9 +1,9 @@
-/* How a process of a job gets its share, and what it says afterwards: messages between
+/* How a process of a job gets its share, and what it reports afterwards: messages between
  * libbulkhead-cuda and bulkhead-share on a SOCK_SEQPACKET socket.
  *
- * The socket is bound into the job's sandbox at BH_SHARE_SOCKET.  bulkhead-share knows who
- * knocks by the socket's peer credentials, never by what is said: the process's pidfd and the
- * connection tell when it ends.  Each copy of the library in a process has a connection and a
+ * The socket is bound into the job's sandbox at BH_SHARE_SOCKET.  bulkhead-share knows a
+ * process by the socket's peer credentials, never by what it sends: its pidfd and the connection
+ * show when it ends.  Each copy of the library in a process has a connection and a
  * slot of its own (dlmopen makes several); a fork's child makes its own. */
 #ifndef BULKHEAD_SHARE_SOCKET_H
 #define BULKHEAD_SHARE_SOCKET_H
@@ -15,12 +15,12 @@
 #define BH_SHARE_SOCKET "/run/bulkhead/share.sock"
 #define BH_SHARE_DRIVER_DIR "/run/bulkhead/driver"
 
-/* The slot of who only wants to see the pages: no process joins, and the one that it may have
+/* The slot of a process that only reads the pages: no process joins, and the one that it may have
  * joined as stays. */
 #define BH_SHARE_OBSERVE (-2)
 
-/* The slot of a static program, which cannot join: it says so and is refused, and its people are
- * told why. */
+/* The slot of a static program, which cannot join: it is refused, and the job's notice
+ * states why. */
 #define BH_SHARE_STATIC (-3)
 
 /* First message of a process. */
@@ -33,7 +33,7 @@ struct bh_share_hello {
 
 enum bh_share_answer {
     BH_SHARE_WELCOME,
-    BH_SHARE_BAD_VERSION, /* of the hello, or of who joined before it and still counts */
+    BH_SHARE_BAD_VERSION, /* of the hello, or of a process that joined earlier and still counts */
     BH_SHARE_FULL,        /* BH_SHARE_SLOTS_MAX processes have joined */
     BH_SHARE_STRANGER,    /* not a process of this lease, or not its slot */
     BH_SHARE_ANSWERS
@@ -44,22 +44,22 @@ enum bh_share_answer {
 struct bh_share_welcome {
     uint32_t magic, version;
     uint32_t answer; /* enum bh_share_answer */
-    int32_t slot;    /* -1 for who only looks */
+    int32_t slot;    /* -1 for a process that only reads */
 };
 
 enum bh_share_client_kind {
     BH_SHARE_WANT = 1, /* is about to submit: before the first submission of its life, open or
-                          not, and whenever it finds its turn SHUT */
-    BH_SHARE_DRAINED,  /* of that SHUT turn: nothing of this process is left on the devices;
-                          every process that ever said WANT says it for every such turn.  Of
+                          not, and whenever it finds its time slice SHUT */
+    BH_SHARE_DRAINED,  /* of that SHUT time slice: nothing of this process is left on the devices;
+                          every process that ever sent WANT sends it for every such time slice.  Of
                           a CONTENDED one: likewise, and nothing more comes in it */
-    BH_SHARE_IDLE,     /* of that CONTENDED turn: nothing is left, nothing came for a while */
+    BH_SHARE_IDLE,     /* of that CONTENDED time slice: nothing is left, nothing came for a while */
     BH_SHARE_CLIENT_KINDS
 };
 
-/* Said by the process at any time after.  `turn` is the device's turn that it is about; one
- * that is over is ignored.  The devices of a lease have their turns together, and their words
- * are the same: `device` names the one it is about most, for people. */
+/* Sent by the process at any time after.  `time slice` is the device's time slice that it is about; one
+ * that is over is ignored.  The devices of a lease have their time slices together, and their words
+ * are equal: `device` names the one it is about most, for people. */
 struct bh_share_client_message {
     uint32_t word, device, slice, reserved;
 };

@@ -45,7 +45,6 @@ bh_burn_must(struct burn *burn, const char *call, CUresult result)
 void
 bh_burn_interrupt(int number)
 {
-    (void)number;
     interrupted = 1;
 }
 

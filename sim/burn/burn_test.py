@@ -44,12 +44,12 @@ def time(ms):
 
 
 def between(values, least, most):
-    """Who shares the machine with others completes so much less."""
+    """A program that shares the machine with others completes so much less."""
     print(f"# {[round(value, 4) for value in values]}")
     return all(least / SLOW <= value <= most for value in values)
 
 
-# Work that was completed is told up to 20 ms after it was, and a loaded machine is slow to tell.
+# Work that was completed is reported up to 20 ms later, and later still on a loaded machine.
 def alone():
     return between(shares(*time(300), "--kernel", "1ms", "--streams", "2"), 0.75, 1.0)
 
@@ -63,7 +63,7 @@ def two():
     return len(got) == 2 and between(got, 0.3, 0.5 if SLOW == 1 else 0.7)
 
 
-# Who has the GPU keeps it while the slice is long: together they lose less to switching.
+# The holder of the GPU keeps it while the slice is long: together they lose less to switching.
 def slices():
     simctl("timeslice", "30000")
     got = shares(*time(400), "--kernel", "1ms", "--processes", "2")
@@ -79,18 +79,18 @@ def paced():
 
 def windows():
     lines = [json.loads(line) for line in burn(*time(200), "--window", "50ms").stdout.splitlines()]
-    told = [line for line in lines if line["event"] == "window"]
-    return lines[0]["event"] == "start" and len(told) >= 2 and \
-        all(a["end_ns"] == b["start_ns"] for a, b in zip(told, told[1:])) and \
-        sum(line["kernels"] for line in told) == lines[-1]["kernels"]
+    shown = [line for line in lines if line["event"] == "window"]
+    return lines[0]["event"] == "start" and len(shown) >= 2 and \
+        all(a["end_ns"] == b["start_ns"] for a, b in zip(shown, shown[1:])) and \
+        sum(line["kernels"] for line in shown) == lines[-1]["kernels"]
 
 
 def first_allocations(*options):
-    """As many as the first window tells that has any; a busy machine may take a while to come to it."""
+    """As many as the first window shows that has any; a busy machine may take a while to come to it."""
     command = [PROGRAM, "--library", LIBRARY, "--loops-per-ms", "1000", "--time", "40s", "--window", "20ms", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        told = (json.loads(line).get("allocations", 0) for line in running.stdout)
-        count = next((some for some in told if some), 0)
+        shown = (json.loads(line).get("allocations", 0) for line in running.stdout)
+        count = next((some for some in shown if some), 0)
         running.kill()
     return count
 

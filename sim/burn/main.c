@@ -20,7 +20,7 @@
 #define MIB ((size_t)1 << 20)
 #define NAME_MAX_BYTES 128
 
-/* ---- what is told ---- */
+/* ---- the report ---- */
 
 /* Counters at one moment. */
 struct count {

@@ -11,7 +11,7 @@
 
 static const char usage_text[] =
     "usage: bulkhead-burn [options]\n"
-    "Keep a GPU busy with kernels of known length through the CUDA driver API, and tell "
+    "Keep a GPU busy with kernels of known length through the CUDA driver API, and show "
     "for\n"
     "each window how much work was completed, one JSON object a line.\n"
     "\n"

@@ -26,7 +26,7 @@ struct lane {
     uint64_t kernels;     /* in them */
 };
 
-/* Who launches may be kept waiting in a call, so whoever counts looks for himself. */
+/* The launching thread may be kept waiting in a call, so the counting thread looks itself. */
 struct burn_worker {
     struct burn *burn;
     struct burn_worker *next;
@@ -254,7 +254,7 @@ work_plan_batches(struct burn_worker *worker)
         worker->ahead_kernels = 2 * worker->launch_kernels;
 }
 
-/* It stays when its thread ends: whoever counts may be looking at it. */
+/* It stays when its thread ends: the counting thread may be looking at it. */
 static void
 work_join(struct burn *burn, struct burn_worker *worker)
 {

@@ -1,54 +1,8 @@
 /* The contract of the simulated libcuda.so.1, through its exported names. */
-#include "sim/nvml/sim_test.h"
+#include "sim/cuda/program_test.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include "bulkhead/cuda_abi.h"
-
-#define MIB ((size_t)1 << 20)
-#define PAGE (2 * MIB)
-
-/* ---- one process after another, as drivers are used ---- */
-
-static const char *visible;
-
-/* Run `body` in a child; its failed checks fail the test. */
-static void
-in_process(void (*body)(void))
-{
-    int status = 0;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        if (visible != NULL)
-            setenv("CUDA_VISIBLE_DEVICES", visible, 1);
-        body();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
-
-static void
-open_device(void)
-{
-    CUcontext context;
-
-    MUST(cuInit(0) == CUDA_SUCCESS);
-    MUST(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
-    MUST(cuCtxSetCurrent(context) == CUDA_SUCCESS);
-}
 
 /* ---- before anything ---- */
 
@@ -73,7 +27,6 @@ nothing_before_init(void)
 static void
 test_init(void **state)
 {
-    (void)state;
     in_process(nothing_before_init);
 }
 
@@ -107,7 +60,6 @@ allocate(void)
 static void
 test_allocation(void **state)
 {
-    (void)state;
     in_process(allocate);
 }
 
@@ -123,19 +75,19 @@ copy_and_fill(void)
 
     open_device();
     MUST(cuMemAlloc_v2(&address, sizeof mirror) == CUDA_SUCCESS);
-    for (int turn = 0; turn < 200; turn++) {
+    for (int round = 0; round < 200; round++) {
         size_t at, length;
 
         seed = seed * 1664525u + 1013904223u;
         at = seed % sizeof mirror;
-        length = (seed >> 8) % (turn % 3 == 0 ? sizeof mirror : 9000u);
+        length = (seed >> 8) % (round % 3 == 0 ? sizeof mirror : 9000u);
         length = length < sizeof mirror - at ? length : sizeof mirror - at;
-        if (turn % 4 == 0) {
+        if (round % 4 == 0) {
             at &= ~(size_t)3;
             length &= ~(size_t)3;
             MUST(cuMemsetD32_v2(address + at, 0x5a5a5a5au, length / 4) == CUDA_SUCCESS);
             memset(mirror + at, 0x5a, length);
-        } else if (turn % 4 == 1) {
+        } else if (round % 4 == 1) {
             MUST(cuMemsetD8_v2(address + at, (uint8_t)seed, length) == CUDA_SUCCESS);
             memset(mirror + at, (uint8_t)seed, length);
         } else {
@@ -154,7 +106,6 @@ copy_and_fill(void)
 static void
 test_bytes(void **state)
 {
-    (void)state;
     in_process(copy_and_fill);
 }
 
@@ -192,7 +143,6 @@ finds_canary(void)
 static void
 test_residue(void **state)
 {
-    (void)state;
     in_process(finds_nothing);
     in_process(finds_nothing);
     server_control("gpu=0 leak\n");
@@ -219,11 +169,11 @@ share(void)
 {
     CUdeviceptr address;
     pid_t pid;
-    int status, pipes[2], turn;
+    int status, pipes[2], round;
     char word;
 
     MUST(pipe(pipes) == 0);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         open_device();
         MUST(cuMemAlloc_v2(&address, 8 * PAGE) == CUDA_SUCCESS);
@@ -231,11 +181,12 @@ share(void)
         MUST(write(pipes[1], "!", 1) == 1);
         pause();
     }
+    close(pipes[1]);
     MUST(read(pipes[0], &word, 1) == 1);
     open_device();
     MUST(cuMemAlloc_v2(&address, 8 * PAGE) == CUDA_SUCCESS);
-    for (turn = 0; turn < 8; turn++) { /* no page of the other's is ours */
-        MUST(cuMemcpyDtoH_v2(&word, address + (size_t)turn * PAGE, 1) == CUDA_SUCCESS);
+    for (round = 0; round < 8; round++) { /* no page of the other's is ours */
+        MUST(cuMemcpyDtoH_v2(&word, address + (size_t)round * PAGE, 1) == CUDA_SUCCESS);
         MUST(word == '\0');
     }
     MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
@@ -245,7 +196,6 @@ share(void)
 static void
 test_processes(void **state)
 {
-    (void)state;
     in_process(take_all_and_die);
     in_process(take_all_and_die);
     in_process(share);
@@ -289,11 +239,12 @@ count_devices(void)
 static void
 sees(const char *wanted, int count, const char *uuid)
 {
-    visible = wanted;
+    if (wanted != NULL)
+        setenv("CUDA_VISIBLE_DEVICES", wanted, 1);
     expected_count = count;
     snprintf(expected_uuid, sizeof expected_uuid, "%s", uuid);
     in_process(count_devices);
-    visible = NULL;
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* A device is what NVML calls by the same UUID, and CUDA_VISIBLE_DEVICES takes away. */
@@ -305,7 +256,6 @@ test_visible(void **state)
     nvmlReturn_t unused;
     nvmlDevice_t mig;
 
-    (void)state;
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceGetUUID(gpu_at(0), first, sizeof first), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceGetUUID(gpu_at(1), second, sizeof second), NVML_SUCCESS);
@@ -333,11 +283,10 @@ test_instances(void **state)
     struct pair one = { .profile_id = 19, .start = 2, .size = 1 }, other = one;
     nvmlReturn_t unused;
 
-    (void)state;
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceSetMigMode(gpu_at(0), 1, &unused), NVML_SUCCESS);
     server_control("gpu=0 leak\n");
-    visible = "0";
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1);
     assert_int_equal(create_pair(gpu_at(0), &one), NVML_SUCCESS);
     in_process(finds_nothing);
     assert_int_equal(nvmlComputeInstanceDestroy(one.ci), NVML_SUCCESS);
@@ -349,7 +298,7 @@ test_instances(void **state)
     assert_int_equal(nvmlGpuInstanceDestroy(other.gi), NVML_SUCCESS);
     assert_int_equal(create_pair(gpu_at(0), &one), NVML_SUCCESS);
     in_process(finds_canary);
-    visible = NULL;
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* ---- finding the calls ---- */
@@ -375,7 +324,6 @@ test_entry(void **state)
     const char *text;
     void *function;
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_int_equal(cuGetProcAddress_v2(names[i].name, &function, names[i].version, 0, &status),
                          names[i].rc);
@@ -392,23 +340,7 @@ test_entry(void **state)
     assert_null(text);
 }
 
-static int
-set_up(void **state)
-{
-    (void)state;
-    server_new("node: 2x H100-80GB\n");
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    server_free();
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) TEST_ON("node: 2x H100-80GB\n", name)
 
 int
 main(void)
@@ -418,10 +350,5 @@ main(void)
         TEST(test_processes), TEST(test_visible),    TEST(test_instances), TEST(test_entry),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (geteuid() != 0) {
-        puts("1..0 # SKIP needs root: privileged calls cannot be tested");
-        return 0;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return can_test() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

@@ -158,9 +158,9 @@ sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
     return search.found;
 }
 
-/* A lease for writing is given where nobody else has the file open, and who maps it has it open.
- * Who opens it in the microsecond between waits for us, and we hear of that by a signal, which
- * shall be one that does nothing. */
+/* A lease for writing is given where no other process has the file open, and one that maps it has it
+ * open.  One that opens it in the microsecond between waits for this one, and the kernel sends a
+ * signal then, which shall be one that does nothing. */
 bool
 sim_contexts_any(const char *path)
 {

@@ -6,8 +6,8 @@
  * slot has.  This is read from /proc as the caller sees it: nothing is registered, so nothing can be left
  * behind, and a process that dies gives its memory back by dying.
  *
- * Reading all of /proc costs milliseconds, several times for each job.  So a file that nobody has
- * open is not looked for.  That is the kernel's word (fcntl_locking(2), leases) and not the
+ * Reading all of /proc costs milliseconds, several times for each job.  So a file that no process
+ * has open is not looked for.  That is the kernel's word (fcntl_locking(2), leases) and not the
  * process's: no mapping of it escapes.  It is given to the owner of the file, root; where it is
  * not given, as in a job, all of /proc is read.
  *

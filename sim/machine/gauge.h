@@ -13,7 +13,7 @@ struct sim_gauge;
 struct sim_gauge *sim_gauge_open(const char *folder);
 void sim_gauge_close(struct sim_gauge *gauge);
 
-/* The moment that it tells of, by sim_queue_now(): when it was opened. */
+/* The moment that it counts from, by sim_queue_now(): when it was opened. */
 uint64_t sim_gauge_at(const struct sim_gauge *gauge);
 
 /* How long the SMs have worked for the process with this slot of the ledger, in ns.  False

@@ -31,7 +31,6 @@ test_fill_up(void **unused)
     nvmlReturn_t last;
     uint64_t birth;
 
-    (void)unused;
     for (uint32_t model = 0; sim_model_at(model) != NULL; model++)
         for (uint32_t i = 0; (profile = sim_profile_at(model, i)) != NULL; i++) {
             struct sim_gpu gpu = { .model = model, .mig_current = 1 };
@@ -78,7 +77,6 @@ test_random_mixes(void **unused)
     uint32_t random = 12345;
     uint64_t birth;
 
-    (void)unused;
     for (uint32_t model = 0; sim_model_at(model) != NULL; model++) {
         struct sim_gpu gpu = { .model = model, .mig_current = 1 };
 
@@ -112,7 +110,6 @@ static const struct {
 static void
 test_instance_ids(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
         int model = sim_model_find(ids[i].model, strlen(ids[i].model));
 
@@ -146,7 +143,6 @@ test_mode_switch(void **unused)
 {
     static struct sim_state state;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         uint32_t model = (uint32_t)sim_model_find(modes[i].model, strlen(modes[i].model));
         struct sim_gpu gpu = { .model = model, .unbind = modes[i].unbind };
@@ -173,7 +169,6 @@ test_reset(void **unused)
 {
     static struct sim_state state;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(resets) / sizeof(resets[0]); i++) {
         struct sim_gpu gpu = { .model = (uint32_t)sim_model_find(resets[i].model, strlen(resets[i].model)),
                                .mig_current = resets[i].current,
@@ -190,15 +185,10 @@ test_reset(void **unused)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill_up),      cmocka_unit_test(test_random_mixes),
-        cmocka_unit_test(test_instance_ids), cmocka_unit_test(test_mode_switch),
-        cmocka_unit_test(test_reset),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_fill_up),      cmocka_unit_test(test_random_mixes),
+    cmocka_unit_test(test_instance_ids), cmocka_unit_test(test_mode_switch),
+    cmocka_unit_test(test_reset),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

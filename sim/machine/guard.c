@@ -32,15 +32,13 @@ stand_in(int number, siginfo_t *about, void *context)
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     char *page = (char *)((uintptr_t)about->si_addr & ~(uintptr_t)(size - 1));
 
-    (void)number;
-    (void)context;
     if (guarded == NULL || !is_head_of(guarded, page)
         || mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
                == MAP_FAILED)
-        sigaction(SIGBUS, &before, NULL); /* and again, as if nobody were here */
+        sigaction(SIGBUS, &before, NULL); /* and again, as if without the guard */
 }
 
-/* Only for the time of a look: the process belongs to whoever loaded this. */
+/* Only for the time of a look: the process belongs to the program that loaded this. */
 void
 sim_guard(const struct sim_vram *vram)
 {

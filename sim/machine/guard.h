@@ -1,5 +1,5 @@
 /* Units' files can be made shorter by the jobs that have them.  What lies behind the end of a file
- * kills who touches it (SIGBUS); here it reads as zeros instead, for those who only look: NVML. */
+ * kills a process that touches it (SIGBUS); here it reads as zeros instead, for a reader: NVML. */
 #ifndef BH_SIM_MACHINE_GUARD_H
 #define BH_SIM_MACHINE_GUARD_H
 

@@ -9,7 +9,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_handle table[HANDLES_MAX];
 static uint32_t used;
-static uint32_t oldest; /* next handle_place to reuse once the table is full */
+static uint32_t oldest; /* next entry to reuse once the table is full */
 static uint64_t epoch = 1;
 
 static struct sim_handle *
@@ -25,7 +25,7 @@ handle_find(const struct sim_handle *wanted)
     return NULL;
 }
 
-/* A handle_place for a new handle.  A full table gives up its oldest entry that is
+/* An entry for a new handle.  A full table gives up its oldest entry that is
  * no GPU's: by then thousands of instances have come and gone since. */
 static struct sim_handle *
 handle_place(void)

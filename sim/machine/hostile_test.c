@@ -1,4 +1,4 @@
-/* What jobs can write, looked at by those who are not the job: whatever stands there. */
+/* What jobs can write, read by processes that are not the job: any content. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -102,7 +102,6 @@ check_moment(const struct moment *moment)
 static void
 no_moment_is_later_than_now(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++) {
         make_server();
         check_moment(&moments[i]);
@@ -331,7 +330,7 @@ use_work(const struct sim_device *scribbled)
     assert_non_null(device);
     memcpy(device, scribbled, sizeof(*device));
     for (uint32_t slot = 0; slot < SIM_TASK_SLOTS; slot += 5) {
-        (void)sim_task_turn(&device->slot[slot], 1);
+        (void)sim_task_find_due(&device->slot[slot], 1);
         (void)sim_task_ended(&device->slot[slot], device->slot[slot].next - 1);
         (void)sim_task_earliest(device, slot, device->slot[slot].next - 1);
         (void)sim_task_submit(device, slot, &work);
@@ -361,7 +360,6 @@ any_words_are_only_numbers(void **state)
     struct files files = open_files();
     uint64_t seed = SEED;
 
-    (void)state;
     for (unsigned round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
             scribble_files(&files, &words[i], &seed);
@@ -379,7 +377,6 @@ words_that_change_are_read_once(void **state)
     pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0)
         for (uint64_t seed = SEED;;)
             for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -443,7 +440,6 @@ a_gpu_that_nobody_has_begins_anew(void **state)
     struct stat st;
     char path[SIM_PATH_MAX];
 
-    (void)state;
     make_server();
     assert_true(sim_queue_set_slice(folder, 7));
     for (size_t i = 0; i < sizeof(hidings) / sizeof(hidings[0]); i++)

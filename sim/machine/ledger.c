@@ -14,7 +14,7 @@
 #define SNAPSHOT_TRIES 10000
 #define QUAD 0x0001000100010001ull /* four owners at once */
 
-/* Slot 0 is nobody's: its record says how far the table was ever used. */
+/* Slot 0 belongs to no process: its record says how far the table was ever used. */
 #define HIGH_WATER(vram) ((vram)->unit[0].slots[0].generation)
 
 typedef uint64_t __attribute__((may_alias)) quad;
@@ -47,7 +47,7 @@ sim_ledger_held(struct sim_vram *vram, uint32_t slot)
     return ledger_pages_in(vram, SIM_READ(sim_ledger_slot(vram, slot)->held));
 }
 
-/* ---- who lives ---- */
+/* ---- which slots live ---- */
 
 static bool
 ledger_lock_slot(int fd, uint32_t slot, short type)
@@ -72,7 +72,7 @@ ledger_owner_of(struct sim_vram *vram, uint32_t page)
     return &vram->unit[page / vram->unit_pages].owner[page % vram->unit_pages];
 }
 
-/* All pages of a slot become free; only for whoever holds its write lock. */
+/* All pages of a slot become free; only under its write lock. */
 static void
 ledger_strip(struct sim_vram *vram, uint32_t slot)
 {
@@ -125,7 +125,7 @@ ledger_raise_high_water(struct sim_vram *vram, uint32_t slot)
     }
 }
 
-/* The lowest slot that nobody holds becomes `fd`'s.  0: there is none. */
+/* The lowest free slot becomes `fd`'s.  0: there is none. */
 static uint32_t
 ledger_take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
 {
@@ -236,7 +236,7 @@ ledger_swap_owner(uint16_t *owner, uint16_t from, uint16_t to)
     return __atomic_compare_exchange_n(owner, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Four pages that lie together, where nobody has any of them. */
+/* Four pages that lie together, all free. */
 static bool
 ledger_swap_four(uint16_t *owner, uint16_t from, uint16_t to)
 {
@@ -319,7 +319,7 @@ ledger_free_list(struct sim_extents *list)
     *list = (struct sim_extents){ 0 };
 }
 
-/* Pages of the list that are the slot's become another's (0: nobody's). */
+/* Pages of the list that are the slot's become another's (0: free). */
 static uint32_t
 ledger_give(struct sim_vram *vram, uint32_t slot, uint32_t to, struct sim_extents *list)
 {

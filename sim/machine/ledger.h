@@ -1,12 +1,12 @@
-/* Who has which page of an instance's memory, exactly and at every instant.
+/* Which slot has which page of an instance's memory, exactly and at every instant.
  *
  * The ledger lies in the files of the memory (sim/machine/vram.h): for each page the number of
  * the slot that has it, and for each slot how many it has.  A page changes hands by one
  * compare-and-swap; nothing waits for a lock.
  *
  * A slot is a process's, or an object's that several processes share.  It lives while
- * somebody holds a read lock on its byte of the first unit's file: whoever dies, in
- * whatever way, holds none, and what he had is free for the next one who looks.  A lock is
+ * a process holds a read lock on its byte of the first unit's file: one that dies, in
+ * whatever way, holds none, and its pages are free for the next one that looks.  A lock is
  * an open file's: a shared object's can be passed on, and it outlives the process that
  * made it, as memory that was exported does. */
 #ifndef BH_SIM_MACHINE_LEDGER_H
@@ -61,7 +61,7 @@ uint32_t sim_extents_pages(struct sim_extents *extents);
 bool sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents, uint32_t page);
 
 /* Make pages of this process a shared object's of their own, for as long as the returned
- * file is open anywhere.  Its place in the file tells which slot it is.  -1: errno. */
+ * file is open anywhere.  Its offset in the file is the number of the slot.  -1: errno. */
 int sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes, uint32_t location,
                      uint32_t *ret_slot);
 

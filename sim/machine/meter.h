@@ -1,7 +1,7 @@
 /* How much memory is in use on an instance, exactly, at one instant: for NVML, for
  * bulkhead-simctl, and for tests that look thousands of times a second.
  *
- * The files are jobs' to write, and the one who looks may be root: a job chooses what is told of
+ * The files are jobs' to write, and the reader may be root: a job chooses what is shown of
  * its own instance, between nothing and all of the memory, and nothing else. */
 #ifndef BH_SIM_MACHINE_METER_H
 #define BH_SIM_MACHINE_METER_H

@@ -24,7 +24,7 @@ cut(uint32_t unit)
     assert_int_equal(truncate(path, 0), 0);
 }
 
-/* It reads as memory that nobody has, and is itself again when it is opened anew. */
+/* It reads as free memory, and is itself again when it is opened anew. */
 static void
 a_file_cut_short_kills_nobody_who_looks(void **state)
 {
@@ -35,7 +35,6 @@ a_file_cut_short_kills_nobody_who_looks(void **state)
     struct sim_meter *meter;
     char folder[80];
 
-    (void)state;
     assert_int_equal(sigaction(SIGBUS, &own, NULL), 0);
     snprintf(dir, sizeof(dir), "/tmp/bh-meter-XXXXXX");
     assert_non_null(mkdtemp(dir));
@@ -116,7 +115,6 @@ a_table_that_says_it_is_longer_ends_where_it_ends(void **state)
                                       0xFFFFFFFFu };
     static struct sim_meter_reading reading;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(highs) / sizeof(highs[0]); i++) {
         struct looked_at it = look_at();
 
@@ -141,7 +139,6 @@ a_maker_that_is_none_pays_nothing(void **state)
                                        0xFFFFFC02u };
     static struct sim_meter_reading reading;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         struct looked_at it = look_at();
 
@@ -169,7 +166,6 @@ nobody_has_more_than_there_is(void **state)
     static struct sim_meter_reading reading;
     struct looked_at it = look_at();
 
-    (void)state;
     it.slots[0].generation = 3;
     it.slots[1] = (struct sim_slot){ .kind = SIM_SLOT_PROCESS, .held = 0xFFFFFFFFu, .generation = 9 };
     for (uint32_t slot = 2; slot <= 3; slot++)

@@ -220,12 +220,12 @@ partition_free_mig_index(const struct sim_gpu *gpu)
 }
 
 nvmlReturn_t
-sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_wish *wish,
+sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_request *request,
               uint64_t *ret_birth)
 {
-    const struct sim_ci_profile *profile = wish->profile;
-    struct sim_gi *gi = partition_gi_born(gpu, wish->gi);
-    uint32_t id, start = wish->start;
+    const struct sim_ci_profile *profile = request->profile;
+    struct sim_gi *gi = partition_gi_born(gpu, request->gi);
+    uint32_t id, start = request->start;
 
     if (gi == NULL)
         return NVML_ERROR_NOT_FOUND;

@@ -48,8 +48,8 @@ unsigned sim_ci_capacity(const struct sim_gi *gi, const struct sim_ci_profile *p
 bool sim_ci_fits(const struct sim_gi *gi, const struct sim_ci_profile *profile, uint32_t start);
 uint32_t sim_ci_first_start(const struct sim_gi *gi, const struct sim_ci_profile *profile);
 
-/* A compute instance as a caller wants it. */
-struct sim_ci_wish {
+/* A compute instance that a caller asks for. */
+struct sim_ci_request {
     uint64_t gi; /* birth of its GPU instance */
     const struct sim_ci_profile *profile;
     uint32_t start;
@@ -57,13 +57,13 @@ struct sim_ci_wish {
 
 /* Create a compute instance with a new UUID; errors as for sim_gi_create, and
  * NOT_FOUND when the GPU instance is gone. */
-nvmlReturn_t sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_wish *wish,
+nvmlReturn_t sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_request *request,
                            uint64_t *ret_birth);
 nvmlReturn_t sim_ci_destroy(struct sim_gpu *gpu, uint64_t birth);
 
 /* Ask for a MIG mode.  `busy`: a process holds a context on the GPU.  The
  * result is the activation status: Hopper and newer change at once or, while
- * in use, not at all; Ampere keeps the wish pending (IN_USE, RESET_REQUIRED)
+ * in use, not at all; Ampere keeps the request pending (IN_USE, RESET_REQUIRED)
  * when it cannot unbind the GPU. */
 nvmlReturn_t sim_mig_request(struct sim_state *state, struct sim_gpu *gpu, uint32_t mode, bool busy);
 

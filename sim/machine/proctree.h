@@ -1,5 +1,5 @@
 /* The text files that NVIDIA's kernel driver shows under /proc, written below
- * `<state dir>/proc` for programs that are told to look there. */
+ * `<state dir>/proc` for programs that are configured to look there. */
 #ifndef BH_SIM_MACHINE_PROCTREE_H
 #define BH_SIM_MACHINE_PROCTREE_H
 

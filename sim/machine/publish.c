@@ -73,7 +73,7 @@ publish_fill_view(struct sim_view *view, const struct sim_state *state, const st
     view->layout = SIM_LAYOUT;
     view->system = state->system;
     view->system.gpus = 1;
-    view->system.nonce = view->system.seed = 0; /* they would tell the UUIDs of other tenants */
+    view->system.nonce = view->system.seed = 0; /* they would show the UUIDs of other tenants */
     view->gpu = *gpu;
     memset(view->gpu.gi, 0, sizeof(view->gpu.gi));
     if (gi != NULL)

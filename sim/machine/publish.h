@@ -12,7 +12,7 @@
  * `anew`: also rewrite the files that depend on the topology alone. */
 bool sim_publish(const char *dir, const struct sim_state *state, bool anew);
 
-/* Whether nobody had the whole GPU open, and it begins anew (sim_vram_renew): who would open it
+/* Whether no process had the whole GPU open, and it begins anew (sim_vram_renew): one that opens it
  * meanwhile waits.  Called with the state's lock held. */
 bool sim_publish_renew(const char *dir, const struct sim_gpu *gpu);
 

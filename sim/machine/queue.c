@@ -39,7 +39,7 @@ struct sim_queue {
     uint32_t slot;
     _Atomic bool foreign;
     /* under the device's lock */
-    uint64_t told; /* works before this one were told as ended */
+    uint64_t reported; /* works before this one were reported as ended */
     bool closing, has_thread;
     pthread_t thread;
     struct queue_note note[SIM_TASK_DEPTH];
@@ -150,13 +150,13 @@ queue_tell(struct sim_queue *queue)
     struct sim_task_slot *slot = queue_slot_of(queue);
     uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
 
-    if (first > queue->told && first - queue->told > SIM_TASK_DEPTH) /* there are no more notes */
-        queue->told = first - SIM_TASK_DEPTH;
-    for (; queue->told < first; queue->told++) {
-        struct queue_note *note = &queue->note[queue->told % SIM_TASK_DEPTH];
+    if (first > queue->reported && first - queue->reported > SIM_TASK_DEPTH) /* there are no more notes */
+        queue->reported = first - SIM_TASK_DEPTH;
+    for (; queue->reported < first; queue->reported++) {
+        struct queue_note *note = &queue->note[queue->reported % SIM_TASK_DEPTH];
 
         if (note->ended != NULL)
-            note->ended(note->self, sim_task_at(slot, queue->told)->ended_ns);
+            note->ended(note->self, sim_task_at(slot, queue->reported)->ended_ns);
         note->ended = NULL;
     }
 }
@@ -292,7 +292,7 @@ queue_map_device(struct sim_queue *queue, const char *folder)
     return queue->device->magic == SIM_DEVICE_MAGIC;
 }
 
-/* A record that nobody uses may be from before the machine was started again. */
+/* A record that is not in use may be from before the machine was started again. */
 static void
 queue_renew(struct sim_device *device)
 {
@@ -381,7 +381,7 @@ sim_queue_open(const char *folder, uint32_t user)
     if (queue == NULL)
         return NULL;
     queue->fd = -1;
-    queue->told = 1;
+    queue->reported = 1;
     if (queue_map_device(queue, folder) && queue_enter_device(queue, user)) {
         register_queue(queue);
         return queue;
@@ -434,14 +434,14 @@ sim_queue_close(struct sim_queue *queue)
 
 /* ---- what belongs to the host ---- */
 
-/* The first HOST work whose turn has come and that can be ended; 0: none.  Those that are
+/* The first HOST work that is due and that can be ended; 0: none.  Those that are
  * asked are asked without the lock. */
 static uint64_t
 queue_find_host_work(struct sim_queue *queue, struct queue_note *ret_note)
 {
-    uint64_t number = sim_task_turn(queue_slot_of(queue), 1);
+    uint64_t number = sim_task_find_due(queue_slot_of(queue), 1);
 
-    for (; number != 0; number = sim_task_turn(queue_slot_of(queue), number + 1)) {
+    for (; number != 0; number = sim_task_find_due(queue_slot_of(queue), number + 1)) {
         *ret_note = queue->note[number % SIM_TASK_DEPTH];
         if (ret_note->poll == NULL)
             return number;
@@ -469,7 +469,7 @@ queue_next_host_work_ns(struct sim_queue *queue)
         if (work->kind != SIM_TASK_HOST || work->state == SIM_TASK_DONE)
             continue;
         looked_at++;
-        earliest = work->state == SIM_TASK_TURN ? 0 : sim_task_earliest(queue->device, queue->slot, n);
+        earliest = work->state == SIM_TASK_DUE ? 0 : sim_task_earliest(queue->device, queue->slot, n);
         when = earliest < when ? earliest : when;
     }
     return when;
@@ -541,6 +541,8 @@ sim_queue_submit(struct sim_queue *queue, const struct sim_order *order)
     }
     queue->note[number % SIM_TASK_DEPTH] =
         (struct queue_note){ order->act, order->poll, order->ended, order->self };
+    if (order->begun != NULL)
+        order->begun(order->self, number);
     if (is_host && !queue->has_thread)
         queue_start_thread(queue);
     sim_queue_unlock(queue);
@@ -556,7 +558,7 @@ sim_queue_ended(struct sim_queue *queue, uint64_t number, uint64_t *ret_ended_ns
 
     sim_queue_lock(queue);
     ended = sim_task_ended(queue_slot_of(queue), number);
-    if (ended && number >= queue->told && ret_ended_ns != NULL)
+    if (ended && number >= queue->reported && ret_ended_ns != NULL)
         *ret_ended_ns = sim_task_at(queue_slot_of(queue), number)->ended_ns;
     sim_queue_unlock(queue);
     return ended;

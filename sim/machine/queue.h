@@ -3,7 +3,7 @@
  * the host.
  *
  * Works are numbered by context, from 1.  A process that dies leaves by dying: each context
- * holds a lock on its slot's byte of the file, and whoever looks next drops the work of
+ * holds a lock on its slot's byte of the file, and the next look drops the work of
  * those that hold none. */
 #ifndef BH_SIM_MACHINE_QUEUE_H
 #define BH_SIM_MACHINE_QUEUE_H
@@ -19,12 +19,14 @@ struct sim_queue;
 /* A work with what this process has to do for it. */
 struct sim_order {
     struct sim_task work;
-    /* HOST: carried out at its turn, on the queue's thread, one after another. */
+    /* HOST: carried out when it is due, on the queue's thread, one after another. */
     void (*act)(void *self);
     /* HOST, instead of `act`: asked again and again; true: it has ended. */
     bool (*poll)(void *self);
-    /* Told once when it is noticed that the work ended; must call nothing of this header.
-     * After sim_queue_close nothing is told. */
+    /* Called once with the work's number, before it can run; as `ended`. */
+    void (*begun)(void *self, uint64_t number);
+    /* Called once when it is noticed that the work ended; must call nothing of this header.
+     * Not called after sim_queue_close. */
     void (*ended)(void *self, uint64_t ended_ns);
     void *self;
 };
@@ -33,7 +35,7 @@ struct sim_order {
  * False: errno. */
 bool sim_queue_publish(const char *folder);
 
-/* Let contexts of an instance take turns of this length; UINT64_MAX: until they have
+/* Let contexts of an instance have time slices of this length; UINT64_MAX: until they have
  * nothing left.  False: errno. */
 bool sim_queue_set_slice(const char *folder, uint64_t slice_ns);
 
@@ -45,7 +47,7 @@ bool sim_queue_forget_slice(const char *folder);
  * ledger of memory.  NULL: errno; EBUSY: too many. */
 struct sim_queue *sim_queue_open(const char *folder, uint32_t user);
 
-/* What has not ended is dropped, and told as ended now. */
+/* What has not ended is dropped, and reported as ended now. */
 void sim_queue_close(struct sim_queue *queue);
 
 /* True in a child that a fork made: the queue is its parent's. */
@@ -54,7 +56,7 @@ bool sim_queue_is_foreign(const struct sim_queue *queue);
 /* Append a work; waits while there is no room.  Its number. */
 uint64_t sim_queue_submit(struct sim_queue *queue, const struct sim_order *order);
 
-/* Has it ended, by now?  Then *ret_ended_ns is when, if `ended` was not told before. */
+/* Has it ended, by now?  Then *ret_ended_ns is when, if `ended` was not called before. */
 bool sim_queue_ended(struct sim_queue *queue, uint64_t number, uint64_t *ret_ended_ns);
 
 /* Sleep until it has; until all has that was submitted. */
@@ -64,7 +66,7 @@ void sim_queue_drain(struct sim_queue *queue);
 /* Works that have not ended. */
 uint64_t sim_queue_depth(struct sim_queue *queue);
 
-/* Run under the lock: for changes of what `ended` is told about. */
+/* Run under the lock: for changes of what `ended` reads. */
 void sim_queue_lock(struct sim_queue *queue);
 void sim_queue_unlock(struct sim_queue *queue);
 

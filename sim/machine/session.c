@@ -23,7 +23,7 @@
 #define DEFAULT_DIR "/run/bulkhead-sim"
 #define CONTROL_BYTES_MAX 65536
 
-/* What tells two versions of the control file apart. */
+/* How two versions of the control file differ. */
 struct stamp {
     struct timespec changed;
     off_t size;
@@ -222,7 +222,7 @@ sim_session_close(void)
     return rc;
 }
 
-/* Take up a changed control file: its rules, and what they do to GPUs.  It is read when nobody else
+/* Take up a changed control file: its rules, and what they do to GPUs.  It is read when no other
  * may change the state: one that read an older file and comes later would undo what the newer one
  * did, and have what happens once happen again. */
 static void

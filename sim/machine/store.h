@@ -3,7 +3,7 @@
  *
  * It holds the state twice.  A writer takes the robust lock, copies the
  * current half over the other, changes that, and makes it current with one
- * store: whoever dies at any point leaves a whole state behind.  Readers copy
+ * store: a writer that dies at any point leaves a whole state behind.  Readers copy
  * what they need without a lock and repeat the copy when a commit passed. */
 #ifndef BH_SIM_MACHINE_STORE_H
 #define BH_SIM_MACHINE_STORE_H

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NOBODY SIM_TASK_SLOTS
-#define STEPS_MAX (1u << 18) /* of one task_look: more only with nonsense in the record */
+#define NO_CONTEXT SIM_TASK_SLOTS
+#define STEPS_MAX (1u << 18) /* of one look: more only with nonsense in the record */
 
 /* Of a record that others write, with the lock or without: what is a place or a count is what was
  * looked at. */
@@ -96,7 +96,7 @@ task_begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
         ends = sim_task_ended(slot, work->after);
         break;
     case SIM_TASK_HOST:
-        work->state = SIM_TASK_TURN;
+        work->state = SIM_TASK_DUE;
         break;
     case SIM_TASK_RUN:
     default:
@@ -109,7 +109,7 @@ task_begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
     return ends;
 }
 
-/* What earlier works that have not ended task_hold back. */
+/* What earlier works that have not ended hold back. */
 struct held {
     uint64_t stream[SIM_TASK_STREAMS / 64];
     uint32_t streams;
@@ -163,23 +163,23 @@ task_look(struct sim_task_slot *slot, uint64_t now_ns)
     slot->changed = 0;
 }
 
-/* ---- who has an engine ---- */
+/* ---- which context has an engine ---- */
 
-/* The context after `slot` that has something for the engine; NOBODY: none but itself. */
+/* The context after `slot` that has something for the engine; NO_CONTEXT: none but itself. */
 static uint32_t
 task_next_ready(const struct sim_device *device, uint32_t engine, uint32_t slot)
 {
-    uint32_t start = slot == NOBODY ? SIM_TASK_SLOTS - 1 : slot;
+    uint32_t start = slot == NO_CONTEXT ? SIM_TASK_SLOTS - 1 : slot;
 
     for (uint32_t i = 1; i <= SIM_TASK_SLOTS; i++) {
         uint32_t other = (start + i) % SIM_TASK_SLOTS;
 
         if (other % 64 == 0 && device->active[other / 64] == 0)
-            i += 63; /* nobody in this word */
+            i += 63; /* none in this word */
         else if (other != slot && task_is_active(device, other) && device->slot[other].ready[engine] > 0)
             return other;
     }
-    return NOBODY;
+    return NO_CONTEXT;
 }
 
 static void
@@ -190,12 +190,12 @@ task_give_engine(struct sim_device *device, uint32_t engine, uint32_t slot, uint
     if (engine != SIM_ENGINE_COMPUTE)
         cost_ns = 0;
     e->slot = slot + 1;
-    e->contended = 1; /* until its slice ends and nobody waits */
+    e->contended = 1; /* until its slice ends and none waits */
     e->switched_ns = device->now_ns + cost_ns;
     e->slice_end_ns = e->switched_ns + device->slice_ns;
 }
 
-/* A context that works alone keeps its rhythm: who comes then waits for the slice's end. */
+/* A context that works alone keeps its rhythm: one that comes then waits for the slice's end. */
 static void
 task_contend(struct sim_device *device, struct sim_task_engine *engine)
 {
@@ -212,17 +212,17 @@ task_choose(struct sim_device *device, uint32_t engine)
 {
     struct sim_task_engine *e = &device->engine[engine];
     uint32_t holder = READ_ONCE(e->slot), other;
-    uint32_t current = holder == 0 ? NOBODY : (holder - 1) % SIM_TASK_SLOTS;
+    uint32_t current = holder == 0 ? NO_CONTEXT : (holder - 1) % SIM_TASK_SLOTS;
     bool has_work =
-        current != NOBODY && task_is_active(device, current) && device->slot[current].ready[engine] > 0;
+        current != NO_CONTEXT && task_is_active(device, current) && device->slot[current].ready[engine] > 0;
 
     if (e->switched_ns > device->now_ns)
         return;
     other = task_next_ready(device, engine, current);
-    if (other == NOBODY) {
+    if (other == NO_CONTEXT) {
         e->contended = 0;
     } else if (!has_work) {
-        task_give_engine(device, engine, other, current == NOBODY ? 0 : device->handover_ns);
+        task_give_engine(device, engine, other, current == NO_CONTEXT ? 0 : device->handover_ns);
     } else {
         task_contend(device, e);
         if (device->now_ns >= e->slice_end_ns)
@@ -334,7 +334,7 @@ task_sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
     }
 }
 
-/* The SMs are whose they are also while they are switched to him. */
+/* A context has the SMs also while they are switched to it. */
 static void
 task_note_busy(struct sim_device *device, uint64_t past_ns)
 {
@@ -502,17 +502,17 @@ sim_task_finish(struct sim_device *device, uint32_t at, uint64_t number)
     struct sim_task_slot *slot = &device->slot[at];
     struct sim_task *work = sim_task_at(slot, number);
 
-    if (number >= slot->first && number < slot->next && work->state == SIM_TASK_TURN)
+    if (number >= slot->first && number < slot->next && work->state == SIM_TASK_DUE)
         task_end_work(slot, work, device->now_ns);
 }
 
 uint64_t
-sim_task_turn(const struct sim_task_slot *slot, uint64_t number)
+sim_task_find_due(const struct sim_task_slot *slot, uint64_t number)
 {
     uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
 
     for (number = number < first ? first : number; number < end; number++)
-        if (slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_TURN)
+        if (slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_DUE)
             return number;
     return 0;
 }
@@ -557,7 +557,7 @@ task_note_running(struct sim_task *work, void *self)
 
 /* The SMs are another context's: they pass on at the end of its slice, or of its work. */
 static uint64_t
-task_wait_for_turn(const struct sim_device *device)
+task_wait_for_slice(const struct sim_device *device)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
     const struct sim_task_slot *current = &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
@@ -578,14 +578,14 @@ sim_task_earliest(const struct sim_device *device, uint32_t at, uint64_t number)
     uint64_t next_ns = UINT64_MAX;
 
     if (ahead.host
-        || (ahead.head != NULL && ahead.head->kind == SIM_TASK_HOST && ahead.head->state == SIM_TASK_TURN))
+        || (ahead.head != NULL && ahead.head->kind == SIM_TASK_HOST && ahead.head->state == SIM_TASK_DUE))
         return UINT64_MAX;
     if (waits == NULL)
         return device->now_ns;
     if (compute->slot != at + 1 || compute->switched_ns > device->now_ns)
         return waits->kind == SIM_TASK_RUN && waits->engine != SIM_ENGINE_COMPUTE
                    ? device->now_ns + ahead.cost_ns
-                   : device->now_ns + task_wait_for_turn(device) + ahead.cost_ns;
+                   : device->now_ns + task_wait_for_slice(device) + ahead.cost_ns;
     /* behind what runs now, or running */
     task_each_running((struct sim_task_slot *)slot, SIM_ENGINE_COMPUTE, task_note_running, &waits);
     if (waits == NULL || waits->engine != SIM_ENGINE_COMPUTE)

@@ -2,7 +2,7 @@
  *
  * One record for each GPU or instance, in a file that all its processes map, so that they
  * contend as they would for the real one.  It is a discrete-event simulation in the time of
- * CLOCK_MONOTONIC: whoever looks brings it up to the moment, under the record's lock, and
+ * CLOCK_MONOTONIC: each look brings it up to the moment, under the record's lock, and
  * what has ended since then ended at its exact time.  Everything here is pure: the time is
  * an argument, and any content of the record ends in a bounded number of steps and touches
  * nothing outside it, because tenants can write to it.
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Contexts take turns on the SMs.  With these two, contexts that never rest lose 9.1 % in
+/* Contexts share the SMs by time slices.  With these two, contexts that never rest lose 9.1 % in
  * total: 8 % were measured on an A100, 10 % on a GV100. */
 #define SIM_TASK_SLICE_NS 2000000u
 #define SIM_TASK_SWITCH_NS 200000u
@@ -38,7 +38,7 @@
 enum sim_engine { SIM_ENGINE_COMPUTE, SIM_ENGINE_COPY_IN, SIM_ENGINE_COPY_OUT, SIM_ENGINES };
 
 enum sim_task_kind {
-    SIM_TASK_MARK,  /* ends when its turn comes */
+    SIM_TASK_MARK,  /* ends when it is due */
     SIM_TASK_RUN,   /* uses an engine for its cost */
     SIM_TASK_AFTER, /* ends when work `after` of its context has */
     SIM_TASK_HOST,  /* ends when its process says so */
@@ -46,12 +46,12 @@ enum sim_task_kind {
 
 /* How it stands to other streams of its context (CUDA's legacy default stream). */
 enum sim_task_order {
-    SIM_ORDER_FREE,     /* of a stream that waits for nobody */
+    SIM_ORDER_FREE,     /* of a stream that waits for no other */
     SIM_ORDER_BLOCKING, /* after earlier work of the legacy stream */
     SIM_ORDER_LEGACY,   /* after all earlier work but that of free streams */
 };
 
-enum sim_task_state { SIM_TASK_QUEUED, SIM_TASK_TURN, SIM_TASK_DONE };
+enum sim_task_state { SIM_TASK_QUEUED, SIM_TASK_DUE, SIM_TASK_DONE };
 
 struct sim_task {
     uint64_t cost_ns; /* RUN: what is left of it */
@@ -66,7 +66,7 @@ struct sim_task {
 
 /* What a context has submitted.  Works are numbered from 1. */
 struct sim_task_slot {
-    uint64_t birth;   /* 0: nobody's */
+    uint64_t birth;   /* 0: free */
     uint32_t user;    /* its process's slot in the ledger of memory */
     uint32_t streams; /* that have work which has not ended */
     uint64_t first, next;
@@ -85,10 +85,10 @@ struct sim_task_engine {
     uint64_t slice_end_ns, switched_ns; /* it does nothing until `switched` */
 };
 
-/* A sample belongs to one context, whoever else worked in its time. */
+/* A sample belongs to one context, even if others worked in its time. */
 struct sim_task_sample {
     uint64_t end_ns;  /* a multiple of SIM_TASK_SAMPLE_NS; 0: none yet */
-    uint64_t birth;   /* whose the SMs were then; 0: nobody's */
+    uint64_t birth;   /* of the context that had the SMs; 0: none */
     uint64_t busy_ns; /* of its time, for whomever */
 };
 
@@ -138,13 +138,13 @@ bool sim_task_ended(const struct sim_task_slot *slot, uint64_t number);
 /* Behind the last work that was submitted, from `first` on; `first` where there can be none. */
 uint64_t sim_task_end(const struct sim_task_slot *slot, uint64_t first);
 
-/* A HOST work whose turn had come has been carried out. */
+/* A HOST work that was due has been carried out. */
 void sim_task_finish(struct sim_device *device, uint32_t slot, uint64_t number);
 
-/* The first HOST work from `number` on whose turn has come; 0: none. */
-uint64_t sim_task_turn(const struct sim_task_slot *slot, uint64_t number);
+/* The first HOST work from `number` on that is due; 0: none. */
+uint64_t sim_task_find_due(const struct sim_task_slot *slot, uint64_t number);
 
-/* No sooner than then has `number` ended, or for a HOST work its turn come.  UINT64_MAX:
+/* No sooner than then has `number` ended, or is a HOST work due.  UINT64_MAX:
  * it waits for a HOST work.  Others that come make it later; others that leave may make it
  * sooner, by a slice at most. */
 uint64_t sim_task_earliest(const struct sim_device *device, uint32_t slot, uint64_t number);

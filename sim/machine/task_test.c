@@ -17,7 +17,7 @@ enter(void)
     return sim_task_enter(device, 1);
 }
 
-struct wish {
+struct request {
     uint32_t slot, stream;
     enum sim_task_kind kind;
     uint64_t cost_ns, after;
@@ -27,18 +27,18 @@ struct wish {
 };
 
 static uint64_t
-submit(const struct wish *wish)
+submit(const struct request *request)
 {
-    struct sim_task task = { .kind = (uint8_t)wish->kind,
-                             .stream = wish->stream,
-                             .cost_ns = wish->cost_ns,
-                             .after = wish->after,
-                             .order = wish->order,
-                             .priority = wish->priority,
-                             .engine = wish->engine,
-                             .sms = wish->sms == 0 ? SIM_TASK_ALL_SMS : wish->sms };
+    struct sim_task task = { .kind = (uint8_t)request->kind,
+                             .stream = request->stream,
+                             .cost_ns = request->cost_ns,
+                             .after = request->after,
+                             .order = request->order,
+                             .priority = request->priority,
+                             .engine = request->engine,
+                             .sms = request->sms == 0 ? SIM_TASK_ALL_SMS : request->sms };
 
-    return sim_task_submit(device, wish->slot, &task);
+    return sim_task_submit(device, request->slot, &task);
 }
 
 static uint64_t
@@ -52,7 +52,7 @@ ended_at(uint32_t slot, uint64_t number)
 
 /* What is submitted, in this order, and when it ends. */
 static const struct step {
-    struct wish wish;
+    struct request request;
     uint64_t ends_ns;
 } order[] = {
     { { 0, 1, SIM_TASK_RUN, .cost_ns = 5 * US }, 5 * US },
@@ -79,9 +79,8 @@ test_order(void **state)
     uint32_t slot = enter();
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(order); i++)
-        assert_int_equal(submit(&order[i].wish), i + 1);
+        assert_int_equal(submit(&order[i].request), i + 1);
     sim_task_advance(device, 30 * US);
     for (size_t i = 0; i < BH_COUNT(order); i++) {
         snprintf(name, sizeof(name), "work %zu", i + 1);
@@ -92,19 +91,18 @@ test_order(void **state)
     assert_int_equal(device->busy_ns, 17 * US);
 }
 
-/* The legacy stream stands between the others, but not between those that wait for nobody.
+/* The legacy stream is between the others, but not between those that wait for no other.
  */
 static void
 test_legacy(void **state)
 {
     uint32_t slot = enter();
 
-    (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
-    submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
-    submit(&(struct wish){ slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10, .order = SIM_ORDER_LEGACY });
-    submit(&(struct wish){ slot, 3, SIM_TASK_RUN, 1 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
-    submit(&(struct wish){ slot, 4, SIM_TASK_RUN, 1 * US, .sms = 10 });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
+    submit(&(struct request){ slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
+    submit(&(struct request){ slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10, .order = SIM_ORDER_LEGACY });
+    submit(&(struct request){ slot, 3, SIM_TASK_RUN, 1 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
+    submit(&(struct request){ slot, 4, SIM_TASK_RUN, 1 * US, .sms = 10 });
     sim_task_advance(device, 100 * US);
     assert_int_equal(ended_at(slot, 1), 10 * US);
     assert_int_equal(ended_at(slot, 2), 30 * US);
@@ -118,11 +116,10 @@ test_priority(void **state)
 {
     uint32_t slot = enter();
 
-    (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
     sim_task_advance(device, 4 * US);
-    submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 5 * US, .priority = -1 });
+    submit(&(struct request){ slot, 2, SIM_TASK_RUN, 5 * US, .priority = -1 });
     sim_task_advance(device, 100 * US);
     assert_int_equal(ended_at(slot, 1), 15 * US);
     assert_int_equal(ended_at(slot, 2), 25 * US);
@@ -135,17 +132,16 @@ test_host(void **state)
     uint32_t slot = enter();
     uint64_t host, behind, other;
 
-    (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
-    host = submit(&(struct wish){ slot, 1, SIM_TASK_HOST });
-    behind = submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
-    other = submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 7 * US });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
+    host = submit(&(struct request){ slot, 1, SIM_TASK_HOST });
+    behind = submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
+    other = submit(&(struct request){ slot, 2, SIM_TASK_RUN, 7 * US });
     sim_task_advance(device, 9 * US);
-    assert_int_equal(sim_task_turn(&device->slot[slot], 1), 0);
+    assert_int_equal(sim_task_find_due(&device->slot[slot], 1), 0);
     assert_int_equal(sim_task_earliest(device, slot, host), 10 * US);
     assert_int_equal(sim_task_earliest(device, slot, behind), UINT64_MAX);
     sim_task_advance(device, 50 * US);
-    assert_int_equal(sim_task_turn(&device->slot[slot], 1), host);
+    assert_int_equal(sim_task_find_due(&device->slot[slot], 1), host);
     assert_int_equal(ended_at(slot, other), 17 * US);
     assert_false(sim_task_ended(&device->slot[slot], behind));
     sim_task_finish(device, slot, host);
@@ -158,16 +154,15 @@ static void
 test_depth(void **state)
 {
     uint32_t slot = enter();
-    const struct wish wish = { slot, 1, SIM_TASK_RUN, 1 * US };
+    const struct request request = { slot, 1, SIM_TASK_RUN, 1 * US };
 
-    (void)state;
     for (unsigned i = 0; i < SIM_TASK_DEPTH; i++)
-        assert_int_not_equal(submit(&wish), 0);
-    assert_int_equal(submit(&wish), 0);
+        assert_int_not_equal(submit(&request), 0);
+    assert_int_equal(submit(&request), 0);
     assert_int_equal(sim_task_earliest(device, slot, 1), 1 * US);
     sim_task_advance(device, 1 * US);
-    assert_int_equal(submit(&wish), SIM_TASK_DEPTH + 1);
-    assert_int_equal(submit(&wish), 0);
+    assert_int_equal(submit(&request), SIM_TASK_DEPTH + 1);
+    assert_int_equal(submit(&request), 0);
     sim_task_advance(device, 2000 * US);
     assert_int_equal(ended_at(slot, SIM_TASK_DEPTH + 1), (SIM_TASK_DEPTH + 1) * US);
 }
@@ -194,7 +189,7 @@ static const struct {
 static uint64_t
 work_for(uint32_t slot, uint64_t kernel_ns)
 {
-    while (submit(&(struct wish){ slot, 1, SIM_TASK_RUN, kernel_ns }) != 0) {
+    while (submit(&(struct request){ slot, 1, SIM_TASK_RUN, kernel_ns }) != 0) {
     }
     return device->slot[slot].first - 1;
 }
@@ -202,7 +197,6 @@ work_for(uint32_t slot, uint64_t kernel_ns)
 static void
 test_shares(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(shares); i++) {
         memset(device, 0, sizeof(*device));
         sim_task_init(device);
@@ -226,16 +220,15 @@ test_shares(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who comes waits for the other's slice; who has nothing left passes the SMs on. */
+/* One that comes waits for the other's slice; one that has nothing left passes the SMs on. */
 static void
 test_handover(void **state)
 {
     uint32_t busy = enter(), brief = enter();
 
-    (void)state;
-    submit(&(struct wish){ busy, 1, SIM_TASK_RUN, 100 * MS });
+    submit(&(struct request){ busy, 1, SIM_TASK_RUN, 100 * MS });
     sim_task_advance(device, 9 * MS);
-    submit(&(struct wish){ brief, 1, SIM_TASK_RUN, 1 * MS });
+    submit(&(struct request){ brief, 1, SIM_TASK_RUN, 1 * MS });
     sim_task_advance(device, 200 * MS);
     assert_int_equal(ended_at(brief, 1), 10 * MS + SIM_TASK_SWITCH_NS + 1 * MS);
     assert_int_equal(ended_at(busy, 1), 101 * MS + SIM_TASK_SWITCH_NS + SIM_TASK_HANDOVER_NS);
@@ -250,8 +243,7 @@ test_samples(void **state)
     uint32_t slot = enter();
     uint64_t birth = device->slot[slot].birth;
 
-    (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 2 * period });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 2 * period });
     sim_task_advance(device, period - 1);
     BH_CHECK_EQ("not complete", sample[1].end_ns, 0);
     sim_task_advance(device, 2 * period + period / 2);
@@ -259,11 +251,11 @@ test_samples(void **state)
     BH_CHECK_EQ("all of it", sample[1].busy_ns, period);
     BH_CHECK_EQ("its context's", sample[1].birth, birth);
     BH_CHECK_EQ("the last that was busy", sample[2].birth, birth);
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period);
     BH_CHECK_EQ("busy for a while", sample[3].busy_ns, 10 * MS);
-    BH_CHECK_EQ("but nobody's at the end", sample[3].birth, 0);
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * MS });
+    BH_CHECK_EQ("but none's at the end", sample[3].birth, 0);
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period + 1);
     sim_task_advance(device, (3 + 1000) * period);
     BH_CHECK_EQ("the latest of a long time", sample[1003 % SIM_TASK_SAMPLES].end_ns, (3 + 1000) * period);
@@ -278,9 +270,8 @@ test_leaving(void **state)
 {
     uint32_t gone = enter(), stays = enter();
 
-    (void)state;
-    submit(&(struct wish){ gone, 1, SIM_TASK_RUN, 1000 * MS });
-    submit(&(struct wish){ stays, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct request){ gone, 1, SIM_TASK_RUN, 1000 * MS });
+    submit(&(struct request){ stays, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * MS);
     sim_task_leave(device, gone);
     sim_task_advance(device, 20 * MS);
@@ -295,8 +286,7 @@ test_nonsense(void **state)
 {
     uint64_t seed = 88172645463325252u;
 
-    (void)state;
-    for (unsigned turn = 0; turn < 20; turn++) {
+    for (unsigned round = 0; round < 20; round++) {
         uint8_t *bytes = (uint8_t *)device->slot;
         uint32_t slot;
 
@@ -306,7 +296,7 @@ test_nonsense(void **state)
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            bytes[at] = (uint8_t)(seed >> 32 & (turn % 2 == 0 ? 255 : 3));
+            bytes[at] = (uint8_t)(seed >> 32 & (round % 2 == 0 ? 255 : 3));
         }
         sim_task_repair(device, device->now_ns);
         sim_task_advance(device, 1 * MS);
@@ -314,7 +304,7 @@ test_nonsense(void **state)
             if (device->slot[i].birth != 0)
                 sim_task_leave(device, i);
         slot = enter();
-        assert_int_equal(submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 1 * MS }), 1);
+        assert_int_equal(submit(&(struct request){ slot, 1, SIM_TASK_RUN, 1 * MS }), 1);
         sim_task_advance(device, 10 * MS);
         assert_true(sim_task_ended(&device->slot[slot], 1));
     }
@@ -323,7 +313,6 @@ test_nonsense(void **state)
 static int
 set_up(void **state)
 {
-    (void)state;
     device = calloc(1, sizeof(*device));
     assert_non_null(device);
     sim_task_init(device);
@@ -333,21 +322,15 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    (void)state;
     free(device);
     return 0;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_order),  TEST(test_legacy),   TEST(test_priority), TEST(test_host),    TEST(test_depth),
-        TEST(test_shares), TEST(test_handover), TEST(test_samples),  TEST(test_leaving), TEST(test_nonsense),
-    };
+static const struct CMUnitTest tests[] = {
+    TEST(test_order),  TEST(test_legacy),   TEST(test_priority), TEST(test_host),    TEST(test_depth),
+    TEST(test_shares), TEST(test_handover), TEST(test_samples),  TEST(test_leaving), TEST(test_nonsense),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -1,4 +1,4 @@
-/* The two texts that people write: topology and control files. */
+/* The two texts that users write: topology and control files. */
 #include "base/test.h"
 
 #include "sim/machine/control.h"
@@ -32,7 +32,6 @@ test_topology(void **unused)
 {
     static struct sim_state state;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(topologies) / sizeof(topologies[0]); i++) {
         BH_CHECK_EQ(topologies[i].name, sim_topology_parse(topologies[i].text, &state), topologies[i].line);
         if (topologies[i].line == 0)
@@ -68,7 +67,6 @@ test_control(void **unused)
 {
     static struct sim_rules rules;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++) {
         sim_control_parse(controls[i].text, &rules);
         BH_CHECK_EQ(controls[i].name, rules.bad_line, controls[i].bad_line);
@@ -91,7 +89,6 @@ test_apply(void **unused)
     static struct sim_state state;
     static struct sim_rules rules;
 
-    (void)unused;
     assert_int_equal(sim_topology_parse("node: 2x H100-80GB", &state), 0);
     sim_control_parse("gpu=1 xid=79\ngpu=0 lost\ngpu=1 ecc-uncorrected=2", &rules);
     BH_CHECK("first", sim_control_apply(&rules, &state));
@@ -111,15 +108,10 @@ test_apply(void **unused)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topology),
-        cmocka_unit_test(test_control),
-        cmocka_unit_test(test_apply),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_topology),
+    cmocka_unit_test(test_control),
+    cmocka_unit_test(test_apply),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

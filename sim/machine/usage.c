@@ -108,7 +108,7 @@ usage_scan(bool fresh)
 }
 
 /* The place of an instance; NULL when its memory file is not there.  What was scanned before it
- * was known tells nothing of it. */
+ * was known shows nothing of it. */
 static struct usage_place *
 usage_find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
@@ -171,7 +171,7 @@ usage_open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
     return sim_folder_vram_path(gpu, gi, folder) ? sim_gauge_open(folder) : NULL;
 }
 
-/* A moment that a gauge tells of, on the clock of scans. */
+/* A moment that a gauge counts from, on the clock of scans. */
 static uint64_t
 usage_boot_ns_of(const struct sim_gauge *gauge)
 {
@@ -350,7 +350,7 @@ usage_share(uint64_t cpu_ns, uint64_t span_ns)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
-/* At first, the usage_share since the oldest of the processes started. */
+/* At first, the share since the oldest of the processes started. */
 static void
 usage_update(struct usage_place *place, const struct total *total)
 {

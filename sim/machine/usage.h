@@ -29,7 +29,7 @@ bool sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi);
 uint64_t sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi);
 
 /* Time in ns that the GPU has worked for them, or a CPU, up to a moment, now, which is written as
- * sim_boot_ns() tells it. */
+ * sim_boot_ns() reads it. */
 uint64_t sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi, uint64_t *ret_now_ns);
 
 /* Per cent of the last interval during which the GPU worked for them, or, for those that

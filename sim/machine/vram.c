@@ -53,7 +53,7 @@ vram_file_bytes(uint32_t pages)
 /* ---- where the units lie ---- */
 
 /* What is zero is only read, which costs a third.  By calls: a job that makes the file shorter meanwhile
- * would kill who has it mapped. */
+ * would kill processes that have it mapped. */
 static bool
 vram_put_zeros(int fd, uint64_t from, uint64_t to)
 {
@@ -72,7 +72,7 @@ vram_put_zeros(int fd, uint64_t from, uint64_t to)
     return true;
 }
 
-/* The pages of a unit become nobody's: the instance that they were in is gone.  Where freed
+/* The pages of a unit become free: the instance that they were in is gone.  Where freed
  * memory is cleared their bytes go, too, and the room that they took. */
 static bool
 vram_forget_owners(int fd, uint32_t pages, bool clears)

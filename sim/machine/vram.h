@@ -2,14 +2,14 @@
  *
  * They belong to the GPU and not to an instance: each memory unit of a GPU is a
  * file, and an instance's folder has links to the units that it lies on.  What
- * was written stays there when the instance is destroyed, and whoever gets
- * that memory next finds it, unless it was cleared: as in a real GPU.
+ * was written stays there when the instance is destroyed, and the next owner of
+ * that memory finds it, unless it was cleared: as in a real GPU.
  *
  * A unit's file is sparse.  It begins with a record for each page of 2 MiB: the
  * word that the page is filled with, and which of its blocks of 4 KiB hold
  * bytes of their own behind that.  So a fill of 80 GiB costs 3 MiB.
  *
- * Who has which page stands in the ledger (sim/machine/ledger.h), in the same file. */
+ * Which slot has which page is in the ledger (sim/machine/ledger.h), in the same file. */
 #ifndef BH_SIM_MACHINE_VRAM_H
 #define BH_SIM_MACHINE_VRAM_H
 
@@ -23,7 +23,7 @@
 #define SIM_BLOCK_BYTES 4096u
 #define SIM_SLOTS_MAX 1024u
 
-/* Who can have pages: a process, or an object that several processes share.  Its number
+/* What can have pages: a process, or an object that several processes share.  Its number
  * is its index.  64 bytes, in a file that several processes map. */
 struct sim_slot {
     uint64_t held;       /* how often it changed << 32, and the pages it has */
@@ -52,14 +52,14 @@ struct sim_extent {
 bool sim_vram_is_mounted(const char *dir);
 
 /* Put the units of an instance (`gi` NULL: of the whole GPU) into its folder below `dir`;
- * units of the GPU that are missing are made; their pages are nobody's then.  Only where the
+ * units of the GPU that are missing are made; their pages are free then.  Only where the
  * memory is mounted may others than root enter the folder; none but root makes files in it.
  * False: errno. */
 bool sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi *gi);
 
 /* A whole GPU that no process has open begins anew, as its driver's state goes with the last one: what
  * a job wrote into its record of work and its ledger, and where no page's bytes lie, is gone, and the
- * pages are nobody's.  Their bytes are what they were where the driver leaves them.  False: errno. */
+ * pages are free.  Their bytes are what they were where the driver leaves them.  False: errno. */
 bool sim_vram_renew(const char *dir, const struct sim_gpu *gpu);
 
 /* Open the folder of an instance of `bytes`.  NULL: errno. */

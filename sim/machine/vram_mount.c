@@ -26,7 +26,7 @@ sim_vram_mount(const char *dir, uint32_t mib)
 }
 
 /* A line of mountinfo: "36 35 98:0 /root /where ...".  Jobs have folders of the file system,
- * and nobody else has: copies of this whole mount in other name spaces go with it. */
+ * and no other process has: copies of this whole mount in other name spaces go with it. */
 static bool
 is_part(const char *line, dev_t device)
 {

@@ -59,14 +59,14 @@ static __thread struct {
 
 /* ---- devices and contexts ---- */
 
-/* The last place is for all for whom there is none. */
+/* The last one is shared by all for which there is none. */
 static void
-driver_take_place(void)
+driver_take_entry(void)
 {
-    uint32_t nobody = 0, me = (uint32_t)getpid();
+    uint32_t none = 0, me = (uint32_t)getpid();
 
-    for (bh_null_number = 0; bh_null_number < NULL_PROCESSES_MAX - 1; bh_null_number++, nobody = 0)
-        if (atomic_compare_exchange_strong(&bh_null_world->process[bh_null_number].pid, &nobody, me))
+    for (bh_null_number = 0; bh_null_number < NULL_PROCESSES_MAX - 1; bh_null_number++, none = 0)
+        if (atomic_compare_exchange_strong(&bh_null_world->process[bh_null_number].pid, &none, me))
             return;
 }
 
@@ -83,7 +83,7 @@ cuInit(unsigned int flags)
         bh_null_shared = found != MAP_FAILED;
         if (bh_null_shared) {
             bh_null_world = found;
-            driver_take_place();
+            driver_take_entry();
         }
         if (fd >= 0)
             close(fd);
@@ -99,26 +99,9 @@ cuInit(unsigned int flags)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuDeviceGetCount(int *count)
-{
-    *count = (int)bh_null_world->devices;
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuDeviceGet(CUdevice *device, int ordinal)
-{
-    *device = ordinal;
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
-{
-    memset(uuid, device + 1, sizeof(*uuid));
-    return CUDA_SUCCESS;
-}
+ANSWER(cuDeviceGetCount, (int *count), *count = (int)bh_null_world->devices)
+ANSWER(cuDeviceGet, (CUdevice * device, int ordinal), *device = ordinal)
+ANSWER(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), memset(uuid, device + 1, sizeof(*uuid)))
 
 CUresult
 cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
@@ -131,12 +114,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
-{
-    *bytes = NULL_DEVICE_BYTES;
-    return CUDA_SUCCESS;
-}
+ANSWER(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), *bytes = NULL_DEVICE_BYTES)
 
 CUresult
 cuCtxGetCurrent(CUcontext *context)
@@ -293,11 +271,7 @@ cuDevicePrimaryCtxReset_v2(CUdevice device)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuCtxSetLimit(CUlimit limit, size_t value)
-{
-    return CUDA_SUCCESS;
-}
+ANSWER(cuCtxSetLimit, (CUlimit limit, size_t value), (void)0)
 
 /* ---- linear memory ---- */
 
@@ -493,20 +467,9 @@ cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     return cuMemFree_v2(address);
 }
 
-CUresult
-cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
-{
-    *pool = calloc(1, sizeof(**pool));
-    (*pool)->device = pool_props->location.id;
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuMemPoolDestroy(CUmemoryPool pool)
-{
-    driver_shrink(pool, 0);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *pool_props),
+       *pool = calloc(1, sizeof(**pool)), (*pool)->device = pool_props->location.id)
+ANSWER(cuMemPoolDestroy, (CUmemoryPool pool), driver_shrink(pool, 0))
 
 CUresult
 cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
@@ -533,33 +496,10 @@ bh_null_pools_waited(void)
         driver_shrink(&default_pool[i], default_pool[i].threshold);
 }
 
-CUresult
-cuMemPoolTrimTo(CUmemoryPool pool, size_t min_bytes_to_keep)
-{
-    driver_shrink(pool, min_bytes_to_keep);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    *pool = &default_pool[device];
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    *pool = current_pool[device];
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
-{
-    current_pool[device] = pool;
-    return CUDA_SUCCESS;
-}
+ANSWER(cuMemPoolTrimTo, (CUmemoryPool pool, size_t min_bytes_to_keep), driver_shrink(pool, min_bytes_to_keep))
+ANSWER(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device), *pool = &default_pool[device])
+ANSWER(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device), *pool = current_pool[device])
+ANSWER(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool), current_pool[device] = pool)
 
 /* Its managed pool is a device's like any other. */
 CUresult
@@ -611,7 +551,7 @@ cuDeviceGraphMemTrim(CUdevice device)
 /* ---- memory objects ---- */
 
 static void
-driver_let_go(struct driver_object *object)
+driver_release(struct driver_object *object)
 {
     if (atomic_fetch_sub(&object->references, 1) > 1)
         return;
@@ -637,12 +577,8 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAlloca
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-    driver_let_go((struct driver_object *)(uintptr_t)handle);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuMemRelease, (CUmemGenericAllocationHandle handle),
+       driver_release((struct driver_object *)(uintptr_t)handle))
 
 CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr addr,
@@ -656,12 +592,8 @@ cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdevic
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuMemAddressFree(CUdeviceptr address, size_t size)
-{
-    driver_free_range_of((uint32_t)((address - LARGE_BASE) / NULL_UNIT), (uint32_t)(size / NULL_UNIT));
-    return CUDA_SUCCESS;
-}
+ANSWER(cuMemAddressFree, (CUdeviceptr address, size_t size),
+       driver_free_range_of((uint32_t)((address - LARGE_BASE) / NULL_UNIT), (uint32_t)(size / NULL_UNIT)))
 
 CUresult
 cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
@@ -687,7 +619,7 @@ cuMemUnmap(CUdeviceptr address, size_t size)
         return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t end = at + (uint32_t)(size / NULL_UNIT); at < end; at++)
         if (large[at].object != NULL) {
-            driver_let_go(large[at].object);
+            driver_release(large[at].object);
             large[at].object = NULL;
             large[at].units = 0;
         }

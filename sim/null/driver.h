@@ -10,6 +10,14 @@
 #include "sim/null/held.h"
 #include "sim/null/world.h"
 
+/* A call that does no more than this, and goes well. */
+#define ANSWER(name, parameters, ...)                                                                        \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        __VA_ARGS__;                                                                                         \
+        return CUDA_SUCCESS;                                                                                 \
+    }
+
 struct CUctx_st {
     int device;
     bool primary, alive;

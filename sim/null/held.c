@@ -19,7 +19,7 @@ bh_null_lock_quietly(pthread_mutex_t *lock, sigset_t *ret_before)
     pthread_sigmask(SIG_BLOCK, &all, ret_before);
     if (pthread_mutex_lock(lock) != EOWNERDEAD)
         return;
-    /* Who was killed has it in both sums, or in its own alone. */
+    /* One that was killed has it in both sums, or in its own alone. */
     null_world_add_up(bh_null_world);
     pthread_mutex_consistent(lock);
 }

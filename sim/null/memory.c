@@ -55,12 +55,7 @@ memory_newer_symbol(const char *symbol, int version)
     return has ? (void *)memory_from_the_future : NULL;
 }
 
-CUresult
-cuDriverGetVersion(int *version)
-{
-    *version = bh_null_world->newer != 0 ? NEWER : 13000;
-    return CUDA_SUCCESS;
-}
+ANSWER(cuDriverGetVersion, (int *version), *version = bh_null_world->newer != 0 ? NEWER : 13000)
 
 /* Those of them that are here; of two as old the stream's own goes first. */
 CUresult
@@ -112,13 +107,7 @@ cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuArrayDestroy(CUarray array)
-{
-    bh_null_give(array->device, array->bytes);
-    free(array);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuArrayDestroy, (CUarray array), bh_null_give(array->device, array->bytes), free(array))
 
 CUresult
 cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray array, CUdevice device)

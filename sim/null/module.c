@@ -119,12 +119,7 @@ cuGreenCtxDestroy(CUgreenCtx green)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green)
-{
-    *context = &green->context;
-    return CUDA_SUCCESS;
-}
+ANSWER(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green), *context = &green->context)
 
 /* ---- memory of another API, which has it already ---- */
 
@@ -145,9 +140,4 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *dev_ptr, CUexternalMemory ext_mem,
     return cuMemAlloc_v2(dev_ptr, buffer_desc->size);
 }
 
-CUresult
-cuDestroyExternalMemory(CUexternalMemory ext_mem)
-{
-    free(ext_mem);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuDestroyExternalMemory, (CUexternalMemory ext_mem), free(ext_mem))

@@ -1,6 +1,6 @@
 /* The null driver's small allocations: parts of chunks of 2 MiB, each of one context, found
  * by first fit.  A chunk is taken when none of the context's has room, and given back with
- * its last part.  With nobody watching nothing is counted, and a part costs small_next to nothing. */
+ * its last part.  Without a watcher nothing is counted, and a part costs next to nothing. */
 #include "sim/null/small.h"
 
 #define GRAIN UINT64_C(512)
@@ -9,12 +9,12 @@
 
 enum { CHUNKS = 2048, GRAINS = (int)(NULL_UNIT / 512), QUICK = 1 << 22 };
 
-/* ---- nobody watches ---- */
+/* ---- without a watcher ---- */
 
 bool bh_null_small_anew;
 static uint32_t quick_grains[QUICK];
 static _Atomic uint32_t next_grain;
-/* A part that was freed is the small_next one of its size, as with any allocator. */
+/* A part that was freed is the next one of its size, as with any allocator. */
 static __thread uint32_t free_grains, free_at;
 
 static CUdeviceptr

@@ -57,12 +57,9 @@ cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_dim_x, unsigned int g
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **kernel_params, void **extra)
-{
-    work_busy((uintptr_t)function);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuLaunchKernelEx,
+       (const CUlaunchConfig *config, CUfunction function, void **kernel_params, void **extra),
+       work_busy((uintptr_t)function))
 
 CUresult
 cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y,
@@ -74,63 +71,15 @@ cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x, unsigned
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t count, CUstream stream)
-{
-    work_busy(count >> 10);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxSynchronize(void)
-{
-    work_wait_until(work_done_ns());
-    bh_null_pools_waited();
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuStreamSynchronize(CUstream stream)
-{
-    work_wait_until(work_done_ns());
-    bh_null_pools_waited();
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-    *stream = calloc(1, sizeof(**stream));
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuStreamDestroy_v2(CUstream stream)
-{
-    free(stream);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuEventCreate(CUevent *event, unsigned int flags)
-{
-    *event = calloc(1, sizeof(**event));
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuEventDestroy_v2(CUevent event)
-{
-    free(event);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuEventRecord(CUevent event, CUstream stream)
-{
-    event->done_ns = work_done_ns();
-    return CUDA_SUCCESS;
-}
+ANSWER(cuMemsetD8Async, (CUdeviceptr target, unsigned char value, size_t count, CUstream stream),
+       work_busy(count >> 10))
+ANSWER(cuCtxSynchronize, (void), work_wait_until(work_done_ns()), bh_null_pools_waited())
+ANSWER(cuStreamSynchronize, (CUstream stream), work_wait_until(work_done_ns()), bh_null_pools_waited())
+ANSWER(cuStreamCreate, (CUstream * stream, unsigned int flags), *stream = calloc(1, sizeof(**stream)))
+ANSWER(cuStreamDestroy_v2, (CUstream stream), free(stream))
+ANSWER(cuEventCreate, (CUevent * event, unsigned int flags), *event = calloc(1, sizeof(**event)))
+ANSWER(cuEventDestroy_v2, (CUevent event), free(event))
+ANSWER(cuEventRecord, (CUevent event, CUstream stream), event->done_ns = work_done_ns())
 
 CUresult
 cuEventQuery(CUevent event)
@@ -140,20 +89,10 @@ cuEventQuery(CUevent event)
 
 /* ---- captures and graphs ---- */
 
-CUresult
-cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
-{
-    stream->captured = calloc(1, sizeof(*stream->captured));
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-    *graph = stream->captured;
-    stream->captured = NULL;
-    return CUDA_SUCCESS;
-}
+ANSWER(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),
+       stream->captured = calloc(1, sizeof(*stream->captured)))
+ANSWER(cuStreamEndCapture, (CUstream stream, CUgraph *graph), *graph = stream->captured,
+       stream->captured = NULL)
 
 static CUgraph
 work_capture_of(CUstream stream)
@@ -189,19 +128,8 @@ cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuGraphCreate(CUgraph *graph, unsigned int flags)
-{
-    *graph = calloc(1, sizeof(**graph));
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuGraphDestroy(CUgraph graph)
-{
-    free(graph);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuGraphCreate, (CUgraph * graph, unsigned int flags), *graph = calloc(1, sizeof(**graph)))
+ANSWER(cuGraphDestroy, (CUgraph graph), free(graph))
 
 CUresult
 cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
@@ -233,9 +161,4 @@ cuGraphLaunch(CUgraphExec graph, CUstream stream)
     return CUDA_SUCCESS;
 }
 
-CUresult
-cuGraphExecDestroy(CUgraphExec graph_exec)
-{
-    free(graph_exec);
-    return CUDA_SUCCESS;
-}
+ANSWER(cuGraphExecDestroy, (CUgraphExec graph_exec), free(graph_exec))

@@ -20,11 +20,11 @@ struct null_world {
     _Atomic uint64_t contexts;                                       /* that live */
     _Atomic uint64_t launches, launched_late;                        /* late: after `closed` was set */
     _Atomic uint32_t closed;
-    uint32_t newer;         /* the driver is of a version that nobody knows yet */
+    uint32_t newer;         /* the driver is of a version that is not known yet */
     uint64_t context_bytes; /* that a context takes */
     pthread_mutex_t lock;   /* robust: of `used`, `most` and `had` */
     struct {
-        _Atomic uint32_t pid; /* 0: nobody */
+        _Atomic uint32_t pid; /* 0: none */
         uint64_t had[NULL_DEVICES_MAX];
     } process[NULL_PROCESSES_MAX];
 };

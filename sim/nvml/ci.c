@@ -22,48 +22,48 @@ ci_gi_profile(const struct sim_target *target)
     return sim_gi_profile(&target->gpu, target->gi);
 }
 
+/* A GPU instance and one of its profiles, as a call names them. */
+struct ci_opened {
+    struct sim_target target;
+    const struct sim_ci_profile *profile;
+};
+
 /* NVML's number and the driver's id are the same for compute instances. */
 static nvmlReturn_t
-ci_find_profile(const struct sim_target *target, unsigned number, const struct sim_ci_profile **ret_profile)
+ci_open(const char *function, nvmlGpuInstance_t gi, unsigned wants, unsigned number,
+        struct ci_opened *ret_opened)
 {
+    nvmlReturn_t rc = sim_open(function, gi, wants, &ret_opened->target);
+
+    if (rc != NVML_SUCCESS)
+        return rc;
     if (number >= NVML_COMPUTE_INSTANCE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *ret_profile = sim_ci_profile_find(ci_gi_profile(target)->slices, number);
-    return *ret_profile == NULL ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+    ret_opened->profile = sim_ci_profile_find(ci_gi_profile(&ret_opened->target)->slices, number);
+    return ret_opened->profile == NULL ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
-static nvmlReturn_t
-ci_open_profile(const char *function, nvmlGpuInstance_t gi, unsigned profile, struct sim_target *target,
-                const struct sim_ci_profile **ret_profile)
-{
-    nvmlReturn_t rc = sim_open(function, gi, SIM_GI, target);
-
-    return rc == NVML_SUCCESS ? ci_find_profile(target, profile, ret_profile) : rc;
-}
+/* What all versions of the struct hold. */
+#define COMMON_FIELDS(gi, p)                                                                                 \
+    .id = (p)->number, .sliceCount = (p)->slices, .instanceCount = (p)->most,                                \
+    .multiprocessorCount = sim_ci_sms(gi, (p)->slices), SHARED_FIELDS(gi)
+#define SHARED_FIELDS(gi)                                                                                    \
+    .sharedCopyEngineCount = (gi)->copy, .sharedDecoderCount = (gi)->nvdec,                                  \
+    .sharedEncoderCount = (gi)->nvenc, .sharedJpegCount = (gi)->jpeg, .sharedOfaCount = (gi)->ofa
 
 NVML_API nvmlReturn_t
 nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t gpuInstance, unsigned int profile,
                                              unsigned int engProfile, nvmlComputeInstanceProfileInfo_t *info)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *p = NULL;
-    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profile, &target, &p);
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, SIM_GI, profile, &opened);
 
     if (rc != NVML_SUCCESS)
         return rc;
     if (engProfile >= NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    const struct sim_profile *gi = ci_gi_profile(&target);
-    return SIM_PUT(info,
-                   ((nvmlComputeInstanceProfileInfo_t){ .id = p->number,
-                                                        .sliceCount = p->slices,
-                                                        .instanceCount = p->most,
-                                                        .multiprocessorCount = sim_ci_sms(gi, p->slices),
-                                                        .sharedCopyEngineCount = gi->copy,
-                                                        .sharedDecoderCount = gi->nvdec,
-                                                        .sharedEncoderCount = gi->nvenc,
-                                                        .sharedJpegCount = gi->jpeg,
-                                                        .sharedOfaCount = gi->ofa }));
+    const struct sim_profile *gi = ci_gi_profile(&opened.target);
+    return SIM_PUT(info, ((nvmlComputeInstanceProfileInfo_t){ COMMON_FIELDS(gi, opened.profile) }));
 }
 
 /* The third version is the second with one more word at its end. */
@@ -76,16 +76,7 @@ ci_fill_by_version(const struct sim_profile *gi, const struct sim_ci_profile *p,
     if (version != nvmlComputeInstanceProfileInfo_v2_t_WORD
         && version != nvmlComputeInstanceProfileInfo_v3_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *info = (nvmlComputeInstanceProfileInfo_v2_t){ .version = version,
-                                                   .id = p->number,
-                                                   .sliceCount = p->slices,
-                                                   .instanceCount = p->most,
-                                                   .multiprocessorCount = sim_ci_sms(gi, p->slices),
-                                                   .sharedCopyEngineCount = gi->copy,
-                                                   .sharedDecoderCount = gi->nvdec,
-                                                   .sharedEncoderCount = gi->nvenc,
-                                                   .sharedJpegCount = gi->jpeg,
-                                                   .sharedOfaCount = gi->ofa };
+    *info = (nvmlComputeInstanceProfileInfo_v2_t){ .version = version, COMMON_FIELDS(gi, p) };
     if (p->slices == gi->slices)
         snprintf(info->name, sizeof(info->name), "MIG %s", gi->name);
     else
@@ -101,26 +92,24 @@ nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t gpuInstance, uns
                                               unsigned int engProfile,
                                               nvmlComputeInstanceProfileInfo_v2_t *info)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *p = NULL;
-    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profile, &target, &p);
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, SIM_GI, profile, &opened);
 
     if (rc != NVML_SUCCESS)
         return rc;
     if (engProfile >= NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT || info == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return ci_fill_by_version(ci_gi_profile(&target), p, info);
+    return ci_fill_by_version(ci_gi_profile(&opened.target), opened.profile, info);
 }
 
 NVML_API nvmlReturn_t
 nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
                                                    unsigned int *count)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profileId, &target, &profile);
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, SIM_GI, profileId, &opened);
 
-    return rc == NVML_SUCCESS ? SIM_PUT(count, sim_ci_capacity(target.gi, profile)) : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(count, sim_ci_capacity(opened.target.gi, opened.profile)) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -128,9 +117,8 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t gpuInstanc
                                                     nvmlComputeInstancePlacement_t *placements,
                                                     unsigned int *count)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profileId, &target, &profile);
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, SIM_GI, profileId, &opened);
     unsigned found = 0;
 
     if (rc != NVML_SUCCESS)
@@ -138,12 +126,12 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t gpuInstanc
     if (count == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned start = 0; start < SIM_CIS_MAX; start++) {
-        if ((profile->starts >> start & 1) == 0)
+        if ((opened.profile->starts >> start & 1) == 0)
             continue;
         if (placements != NULL && found >= *count)
             return NVML_ERROR_INSUFFICIENT_SIZE;
         if (placements != NULL)
-            placements[found] = (nvmlComputeInstancePlacement_t){ start, profile->slices };
+            placements[found] = (nvmlComputeInstancePlacement_t){ start, opened.profile->slices };
         found++;
     }
     *count = found;
@@ -152,9 +140,10 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t gpuInstanc
 
 /* Create at `start`, or at the lowest that is free (SIM_NO_ID). */
 static nvmlReturn_t
-ci_create(const struct sim_target *target, const struct sim_ci_profile *profile, uint32_t start,
-          nvmlComputeInstance_t *ret_instance)
+ci_create(const struct ci_opened *opened, uint32_t start, nvmlComputeInstance_t *ret_instance)
 {
+    const struct sim_target *target = &opened->target;
+    struct sim_ci_request request = { target->gi->birth, opened->profile, start };
     struct sim_state *draft;
     nvmlReturn_t rc = sim_change_begin(&draft);
     uint64_t birth = 0;
@@ -162,36 +151,26 @@ ci_create(const struct sim_target *target, const struct sim_ci_profile *profile,
     if (rc != NVML_SUCCESS)
         return rc;
     if (start == SIM_NO_ID)
-        start = sim_ci_first_start(target->gi, profile);
-    struct sim_ci_wish wish = { target->gi->birth, profile, start };
-    rc = start == SIM_NO_ID ? NVML_ERROR_INSUFFICIENT_RESOURCES
-                            : sim_ci_create(draft, &draft->gpu[target->gpu.index], &wish, &birth);
+        request.start = sim_ci_first_start(target->gi, opened->profile);
+    rc = request.start == SIM_NO_ID ? NVML_ERROR_INSUFFICIENT_RESOURCES
+                                    : sim_ci_create(draft, &draft->gpu[target->gpu.index], &request, &birth);
     rc = sim_change_end(rc);
     if (rc == NVML_SUCCESS)
         *ret_instance = ci_handle(target, birth);
     return rc;
 }
 
-static nvmlReturn_t
-ci_open_create(const char *function, nvmlGpuInstance_t gi, unsigned profile, struct sim_target *target,
-               const struct sim_ci_profile **ret_profile)
-{
-    nvmlReturn_t rc = sim_open(function, gi, CHANGE, target);
-
-    return rc == NVML_SUCCESS ? ci_find_profile(target, profile, ret_profile) : rc;
-}
-
 NVML_API nvmlReturn_t
 nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
                                      nvmlComputeInstance_t *computeInstance)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, CHANGE, profileId, &opened);
 
-    if (rc == NVML_SUCCESS && computeInstance == NULL)
-        rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? ci_create(&target, profile, SIM_NO_ID, computeInstance) : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    return computeInstance == NULL ? NVML_ERROR_INVALID_ARGUMENT
+                                   : ci_create(&opened, SIM_NO_ID, computeInstance);
 }
 
 NVML_API nvmlReturn_t
@@ -199,15 +178,15 @@ nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t gpuInstance,
                                                   const nvmlComputeInstancePlacement_t *placement,
                                                   nvmlComputeInstance_t *computeInstance)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, CHANGE, profileId, &opened);
 
-    if (rc == NVML_SUCCESS
-        && (computeInstance == NULL || placement == NULL || placement->size != profile->slices
-            || placement->start >= SIM_CIS_MAX))
-        rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? ci_create(&target, profile, placement->start, computeInstance) : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (computeInstance == NULL || placement == NULL || placement->size != opened.profile->slices
+        || placement->start >= SIM_CIS_MAX)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return ci_create(&opened, placement->start, computeInstance);
 }
 
 NVML_API nvmlReturn_t
@@ -231,22 +210,21 @@ NVML_API nvmlReturn_t
 nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
                                    nvmlComputeInstance_t *computeInstances, unsigned int *count)
 {
-    struct sim_target target;
-    const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
-    unsigned found = 0;
+    struct ci_opened opened;
+    nvmlReturn_t rc = ci_open(__func__, gpuInstance, CHANGE, profileId, &opened);
+    const struct sim_ci *ci;
 
-    if (rc == NVML_SUCCESS && (computeInstances == NULL || count == NULL))
-        rc = NVML_ERROR_INVALID_ARGUMENT;
-    for (unsigned i = 0; rc == NVML_SUCCESS && i < SIM_CIS_MAX; i++) {
-        const struct sim_ci *ci = &target.gi->ci[i];
-
-        if (ci->birth != 0 && ci->profile == profile->number)
-            computeInstances[found++] = ci_handle(&target, ci->birth);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (computeInstances == NULL || count == NULL)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *count = 0;
+    for (unsigned i = 0; i < SIM_CIS_MAX; i++) {
+        ci = &opened.target.gi->ci[i];
+        if (ci->birth != 0 && ci->profile == opened.profile->number)
+            computeInstances[(*count)++] = ci_handle(&opened.target, ci->birth);
     }
-    if (rc == NVML_SUCCESS)
-        *count = found;
-    return rc;
+    return NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t
@@ -297,11 +275,7 @@ nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attribut
     const struct sim_profile *gi = ci_gi_profile(&target);
     return SIM_PUT(attributes,
                    ((nvmlDeviceAttributes_t){ .multiprocessorCount = sim_ci_sms(gi, target.ci->size),
-                                              .sharedCopyEngineCount = gi->copy,
-                                              .sharedDecoderCount = gi->nvdec,
-                                              .sharedEncoderCount = gi->nvenc,
-                                              .sharedJpegCount = gi->jpeg,
-                                              .sharedOfaCount = gi->ofa,
+                                              SHARED_FIELDS(gi),
                                               .gpuInstanceSliceCount = gi->slices,
                                               .computeInstanceSliceCount = target.ci->size,
                                               .memorySizeMB = gi->memory_mib }));

@@ -18,10 +18,9 @@ test_two_processes(void **unused)
     int status;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) /* a handle of the parent's is no handle of another program's: take a new one */
         _exit(nvmlInit_v2() == NVML_SUCCESS && nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS
                   ? 0
@@ -107,12 +106,11 @@ test_kills(void **unused)
     struct sim_store *store = NULL;
     unsigned random = 1, unfinished = 0;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
     for (unsigned round = 0; round < KILLS && bh_test_failures == 0; round++) {
-        pid_t pid = fork();
+        pid_t pid = fork_child();
 
         if (pid == 0)
             churn();
@@ -153,11 +151,10 @@ test_lock_holder(void **unused)
     uint64_t start;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(pipe(ready), 0);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         if (sim_store_open(server_dir, &store) != NVML_SUCCESS
             || sim_store_begin(store, &draft) != NVML_SUCCESS)
@@ -167,6 +164,7 @@ test_lock_holder(void **unused)
             pause();
         _exit(1);
     }
+    close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     start = now_ms();
     BH_CHECK_EQ("mode", nvmlDeviceGetMigMode(gpu_at(0), &current, &pending), NVML_SUCCESS);
@@ -198,7 +196,7 @@ await_asleep(pid_t pid)
     BH_CHECK_EQ("waits", state, 'S');
 }
 
-/* Who takes up the control file before another writes it anew, and waits then for that one's change,
+/* One that takes up the control file before another writes it anew, and waits then for its change,
  * undoes nothing of it: what happens once has happened. */
 static void
 test_older_rules(void **unused)
@@ -209,11 +207,10 @@ test_older_rules(void **unused)
     struct sim_rules rules;
     nvmlEventData_t event;
     nvmlEventSet_t set;
-    unsigned count, told = 0;
+    unsigned count, seen = 0;
     int status;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);
@@ -221,7 +218,7 @@ test_older_rules(void **unused)
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
     assert_int_equal(sim_store_begin(store, &draft), NVML_SUCCESS);
     server_control(older);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) /* once with the file as it reads it first, once with what there is then */
         _exit(nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS);
     await_asleep(pid);
@@ -233,8 +230,8 @@ test_older_rules(void **unused)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     BH_CHECK_EQ("child", status, 0);
     while (nvmlEventSetWait_v2(set, &event, 0) == NVML_SUCCESS)
-        told++;
-    BH_CHECK_EQ("each once", told, 2);
+        seen++;
+    BH_CHECK_EQ("each once", seen, 2);
     sim_store_close(store);
     server_free();
     BH_CHECK_DONE();

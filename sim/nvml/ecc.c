@@ -67,47 +67,13 @@ nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t errorT
     return rc == NVML_SUCCESS ? SIM_PUT(eccCounts, ((nvmlEccErrorCounts_t){ .deviceMemory = count })) : rc;
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device, nvmlEccSramErrorStatus_t *status)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG, &target);
+SIM_GET_VERSIONED(nvmlDeviceGetSramEccErrorStatus, nvmlEccSramErrorStatus_t, nvmlEccSramErrorStatus_v1_t_WORD,
+                  SIM_GPU | SIM_MIG, .volatileUncSecDed = target.is_mig ? target.gi->ecc_uncorrected : 0)
 
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (status == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (status->version != nvmlEccSramErrorStatus_v1_t_WORD)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *status = (nvmlEccSramErrorStatus_t){ .version = status->version };
-    if (target.is_mig)
-        status->volatileUncSecDed = target.gi->ecc_uncorrected;
-    return NVML_SUCCESS;
-}
+SIM_GET_TWO(nvmlDeviceGetEccMode, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_ENABLED,
+            target.gpu.ecc_mode ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED)
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current, nvmlEnableState_t *pending)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (current == NULL || pending == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *current = NVML_FEATURE_ENABLED;
-    *pending = target.gpu.ecc_mode ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
-    return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t
-nvmlDeviceGetDefaultEccMode(nvmlDevice_t device, nvmlEnableState_t *defaultMode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    return rc == NVML_SUCCESS ? SIM_PUT(defaultMode, NVML_FEATURE_ENABLED) : rc;
-}
+SIM_GET(nvmlDeviceGetDefaultEccMode, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_ENABLED)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetEccMode(nvmlDevice_t device, nvmlEnableState_t ecc)
@@ -156,7 +122,6 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPages(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *pageCount,
                           unsigned long long *addresses)
 {
-    (void)cause, (void)pageCount, (void)addresses;
     return ecc_no_pages(__func__, device);
 }
 
@@ -164,14 +129,12 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *pageCount,
                              unsigned long long *addresses, unsigned long long *timestamps)
 {
-    (void)cause, (void)pageCount, (void)addresses, (void)timestamps;
     return ecc_no_pages(__func__, device);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, nvmlEnableState_t *isPending)
 {
-    (void)isPending;
     return ecc_no_pages(__func__, device);
 }
 
@@ -224,34 +187,10 @@ nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device, nvmlRowRemapperHistogramV
     return rc == NVML_SUCCESS ? SIM_PUT(values, ((nvmlRowRemapperHistogramValues_t){ .max = 640 })) : rc;
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetRepairStatus(nvmlDevice_t device, nvmlRepairStatus_t *repairStatus)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
+SIM_GET_VERSIONED(nvmlDeviceGetRepairStatus, nvmlRepairStatus_t, nvmlRepairStatus_v1_t_WORD, SIM_GPU, )
 
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (repairStatus == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (repairStatus->version != nvmlRepairStatus_v1_t_WORD)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *repairStatus = (nvmlRepairStatus_t){ .version = repairStatus->version };
-    return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t
-nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
-                                       nvmlUnrepairableMemoryStatus_v1_t *unrepairableMemoryStatus)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    return SIM_PUT(unrepairableMemoryStatus,
-                   (nvmlUnrepairableMemoryStatus_v1_t){ target.gpu.ecc.remap_failure });
-}
+SIM_GET(nvmlDeviceGetUnrepairableMemoryFlag_v1, nvmlUnrepairableMemoryStatus_v1_t, SIM_GPU,
+        ((nvmlUnrepairableMemoryStatus_v1_t){ target.gpu.ecc.remap_failure }))
 
 NVML_API nvmlReturn_t
 nvmlDeviceValidateInforom(nvmlDevice_t device)

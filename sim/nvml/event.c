@@ -80,7 +80,7 @@ nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *eventT
     return rc == NVML_SUCCESS ? SIM_PUT(eventTypes, SUPPORTED) : rc;
 }
 
-/* What happened before the first registration is not told. */
+/* What happened before the first registration is not reported. */
 NVML_API nvmlReturn_t
 nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long eventTypes, nvmlEventSet_t set)
 {

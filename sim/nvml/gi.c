@@ -16,30 +16,44 @@ gi_handle(const struct sim_gpu *gpu, uint64_t birth)
     return (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu->index, birth, 0);
 }
 
+/* A GPU and one of its profiles, as a call names them. */
+struct gi_opened {
+    struct sim_target target;
+    const struct sim_profile *profile;
+};
+
 /* INVALID_ARGUMENT past the last number that NVML knows, NOT_SUPPORTED for one
  * that this board does not have. */
 static nvmlReturn_t
-gi_profile_by_number(const struct sim_target *target, unsigned number, const struct sim_profile **ret_profile)
+gi_find_number(unsigned number, struct gi_opened *opened)
 {
-    int at = sim_profile_by_number(target->gpu.model, number);
+    int at = sim_profile_by_number(opened->target.gpu.model, number);
 
     if (number >= NVML_GPU_INSTANCE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (at < 0)
         return NVML_ERROR_NOT_SUPPORTED;
-    *ret_profile = sim_profile_at(target->gpu.model, (uint32_t)at);
+    opened->profile = sim_profile_at(opened->target.gpu.model, (uint32_t)at);
     return NVML_SUCCESS;
 }
 
 static nvmlReturn_t
-gi_profile_by_id(const struct sim_target *target, unsigned id, const struct sim_profile **ret_profile)
+gi_find_id(unsigned id, struct gi_opened *opened)
 {
-    int at = sim_profile_by_id(target->gpu.model, id);
+    int at = sim_profile_by_id(opened->target.gpu.model, id);
 
     if (at < 0)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *ret_profile = sim_profile_at(target->gpu.model, (uint32_t)at);
+    opened->profile = sim_profile_at(opened->target.gpu.model, (uint32_t)at);
     return NVML_SUCCESS;
+}
+
+static nvmlReturn_t
+gi_open(const char *function, nvmlDevice_t device, unsigned wants, unsigned id, struct gi_opened *ret_opened)
+{
+    nvmlReturn_t rc = sim_open(function, device, wants, &ret_opened->target);
+
+    return rc == NVML_SUCCESS ? gi_find_id(id, ret_opened) : rc;
 }
 
 /* What all three versions of the struct hold. */
@@ -52,46 +66,35 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
                                     nvmlGpuInstanceProfileInfo_t *info)
 {
-    struct sim_target target;
-    const struct sim_profile *p = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &opened.target);
 
     if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_number(&target, profile, &p);
+        rc = gi_find_number(profile, &opened);
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t){ COMMON_FIELDS(p) }));
-}
-
-static void
-gi_fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
-{
-    *info = (nvmlGpuInstanceProfileInfo_v2_t){ .version = nvmlGpuInstanceProfileInfo_v2_t_WORD,
-                                               COMMON_FIELDS(p) };
-    snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
-}
-
-static void
-gi_fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
-{
-    *info = (nvmlGpuInstanceProfileInfo_v3_t){ .version = nvmlGpuInstanceProfileInfo_v3_t_WORD,
-                                               COMMON_FIELDS(p),
-                                               .capabilities = sim_profile_is_graphics(p)
-                                                                   ? NVML_GPU_INSTANCE_PROFILE_CAPS_GFX
-                                                                   : 0 };
-    snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
+    return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t){ COMMON_FIELDS(opened.profile) }));
 }
 
 /* One call, two structs: the version word says which. */
 static nvmlReturn_t
-gi_fill_by_version(const struct sim_profile *profile, nvmlGpuInstanceProfileInfo_v2_t *info)
+gi_fill_by_version(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    if (info->version == nvmlGpuInstanceProfileInfo_v2_t_WORD)
-        gi_fill_v2(profile, info);
-    else if (info->version == nvmlGpuInstanceProfileInfo_v3_t_WORD)
-        gi_fill_v3(profile, (void *)info);
-    else
+    nvmlGpuInstanceProfileInfo_v3_t *third = (void *)info;
+
+    if (info->version == nvmlGpuInstanceProfileInfo_v2_t_WORD) {
+        *info = (nvmlGpuInstanceProfileInfo_v2_t){ .version = info->version, COMMON_FIELDS(p) };
+        snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
+        return NVML_SUCCESS;
+    }
+    if (info->version != nvmlGpuInstanceProfileInfo_v3_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    *third = (nvmlGpuInstanceProfileInfo_v3_t){
+        .version = info->version,
+        COMMON_FIELDS(p),
+        .capabilities = sim_profile_is_graphics(p) ? NVML_GPU_INSTANCE_PROFILE_CAPS_GFX : 0,
+    };
+    snprintf(third->name, sizeof(third->name), "MIG %s", p->name);
     return NVML_SUCCESS;
 }
 
@@ -99,30 +102,24 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_t device, unsigned int profile,
                                      nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    struct sim_target target;
-    const struct sim_profile *found = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &opened.target);
 
-    if (rc == NVML_SUCCESS && info == NULL)
-        rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_number(&target, profile, &found);
-    return rc == NVML_SUCCESS ? gi_fill_by_version(found, info) : rc;
+        rc = info == NULL ? NVML_ERROR_INVALID_ARGUMENT : gi_find_number(profile, &opened);
+    return rc == NVML_SUCCESS ? gi_fill_by_version(opened.profile, info) : rc;
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t device, unsigned int profileId,
                                          nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    struct sim_target target;
-    const struct sim_profile *found = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &opened.target);
 
-    if (rc == NVML_SUCCESS && info == NULL)
-        rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_id(&target, profileId, &found);
-    return rc == NVML_SUCCESS ? gi_fill_by_version(found, info) : rc;
+        rc = info == NULL ? NVML_ERROR_INVALID_ARGUMENT : gi_find_id(profileId, &opened);
+    return rc == NVML_SUCCESS ? gi_fill_by_version(opened.profile, info) : rc;
 }
 
 /* All placements that the profile knows, free or not, also with MIG off. */
@@ -130,24 +127,22 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int profileId,
                                               nvmlGpuInstancePlacement_t *placements, unsigned int *count)
 {
-    struct sim_target target;
-    const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc =
+        gi_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, profileId, &opened);
     unsigned found = 0;
 
-    if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_id(&target, profileId, &profile);
-    if (rc == NVML_SUCCESS && count == NULL)
-        rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc != NVML_SUCCESS)
         return rc;
+    if (count == NULL)
+        return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned start = 0; start < 32; start++) {
-        if (!sim_profile_starts_at(profile, start))
+        if (!sim_profile_starts_at(opened.profile, start))
             continue;
         if (placements != NULL && found >= *count)
             return NVML_ERROR_INSUFFICIENT_SIZE;
         if (placements != NULL)
-            placements[found] = (nvmlGpuInstancePlacement_t){ start, profile->units };
+            placements[found] = (nvmlGpuInstancePlacement_t){ start, opened.profile->units };
         found++;
     }
     *count = found;
@@ -159,27 +154,24 @@ SIM_ALIAS(nvmlDeviceGetGpuInstancePossiblePlacements, nvmlDeviceGetGpuInstancePo
 NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int profileId, unsigned int *count)
 {
-    struct sim_target target;
-    const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc = gi_open(__func__, device, CHANGE, profileId, &opened);
 
-    if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_id(&target, profileId, &profile);
-    return rc == NVML_SUCCESS ? SIM_PUT(count, sim_gi_capacity(&target.gpu, profile)) : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(count, sim_gi_capacity(&opened.target.gpu, opened.profile)) : rc;
 }
 
 /* Create at `start`, or where the driver likes (SIM_NO_ID). */
 static nvmlReturn_t
-gi_create(const struct sim_target *target, const struct sim_profile *profile, uint32_t start,
-          nvmlGpuInstance_t *ret_instance)
+gi_create(const struct gi_opened *opened, uint32_t start, nvmlGpuInstance_t *ret_instance)
 {
+    const struct sim_profile *profile = opened->profile;
     struct sim_state *draft;
     nvmlReturn_t rc = sim_change_begin(&draft);
     uint64_t birth = 0;
 
     if (rc != NVML_SUCCESS)
         return rc;
-    struct sim_gpu *gpu = &draft->gpu[target->gpu.index];
+    struct sim_gpu *gpu = &draft->gpu[opened->target.gpu.index];
     if (start == SIM_NO_ID)
         start = sim_gi_last_start(gpu, profile);
     if (gpu->mig_current == 0)
@@ -190,22 +182,19 @@ gi_create(const struct sim_target *target, const struct sim_profile *profile, ui
         rc = sim_gi_create(draft, gpu, (uint32_t)sim_profile_by_id(gpu->model, profile->id), start, &birth);
     rc = sim_change_end(rc);
     if (rc == NVML_SUCCESS)
-        *ret_instance = gi_handle(&target->gpu, birth);
+        *ret_instance = gi_handle(&opened->target.gpu, birth);
     return rc;
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int profileId, nvmlGpuInstance_t *gpuInstance)
 {
-    struct sim_target target;
-    const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc = gi_open(__func__, device, CHANGE, profileId, &opened);
 
-    if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_id(&target, profileId, &profile);
-    if (rc == NVML_SUCCESS && gpuInstance == NULL)
-        rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? gi_create(&target, profile, SIM_NO_ID, gpuInstance) : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    return gpuInstance == NULL ? NVML_ERROR_INVALID_ARGUMENT : gi_create(&opened, SIM_NO_ID, gpuInstance);
 }
 
 NVML_API nvmlReturn_t
@@ -213,17 +202,15 @@ nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, unsigned int profi
                                          const nvmlGpuInstancePlacement_t *placement,
                                          nvmlGpuInstance_t *gpuInstance)
 {
-    struct sim_target target;
-    const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
+    struct gi_opened opened;
+    nvmlReturn_t rc = gi_open(__func__, device, CHANGE, profileId, &opened);
 
-    if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_id(&target, profileId, &profile);
-    if (rc == NVML_SUCCESS
-        && (gpuInstance == NULL || placement == NULL || placement->size != profile->units
-            || placement->start >= 32))
-        rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? gi_create(&target, profile, placement->start, gpuInstance) : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (gpuInstance == NULL || placement == NULL || placement->size != opened.profile->units
+        || placement->start >= 32)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return gi_create(&opened, placement->start, gpuInstance);
 }
 
 NVML_API nvmlReturn_t
@@ -247,25 +234,20 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profileId, nvmlGpuInstance_t *gpuInstances,
                           unsigned int *count)
 {
-    struct sim_target target;
-    const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
-    unsigned found = 0;
+    struct gi_opened opened;
+    nvmlReturn_t rc = gi_open(__func__, device, CHANGE, profileId, &opened);
+    const struct sim_gpu *gpu = &opened.target.gpu;
 
-    if (rc == NVML_SUCCESS)
-        rc = gi_profile_by_id(&target, profileId, &profile);
-    if (rc == NVML_SUCCESS && (gpuInstances == NULL || count == NULL))
-        rc = NVML_ERROR_INVALID_ARGUMENT;
-    for (unsigned i = 0; rc == NVML_SUCCESS && i < SIM_GIS_MAX; i++) {
-        const struct sim_gi *gi = &target.gpu.gi[i];
-
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (gpuInstances == NULL || count == NULL)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *count = 0;
+    for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         /* The array is sized by the caller from instanceCount: no size comes in. */
-        if (gi->birth != 0 && sim_gi_profile(&target.gpu, gi) == profile)
-            gpuInstances[found++] = gi_handle(&target.gpu, gi->birth);
-    }
-    if (rc == NVML_SUCCESS)
-        *count = found;
-    return rc;
+        if (gpu->gi[i].birth != 0 && sim_gi_profile(gpu, &gpu->gi[i]) == opened.profile)
+            gpuInstances[(*count)++] = gi_handle(gpu, gpu->gi[i].birth);
+    return NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t

@@ -41,25 +41,10 @@ nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
     return sim_put_text(uuid, length, text);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, ANY | SIM_LOST_TOO, &target);
+SIM_GET(nvmlDeviceGetIndex, unsigned int, ANY | SIM_LOST_TOO,
+        target.is_mig ? target.ci->mig_index : target.gpu.index)
 
-    if (rc != NVML_SUCCESS)
-        return rc;
-    return SIM_PUT(index, target.is_mig ? target.ci->mig_index : target.gpu.index);
-}
-
-NVML_API nvmlReturn_t
-nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minorNumber)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_LOST_TOO, &target);
-
-    return rc == NVML_SUCCESS ? SIM_PUT(minorNumber, target.gpu.minor) : rc;
-}
+SIM_GET(nvmlDeviceGetMinorNumber, unsigned int, SIM_GPU | SIM_LOST_TOO, target.gpu.minor)
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetSerial(nvmlDevice_t device, char *serial, unsigned int length)
@@ -74,14 +59,7 @@ nvmlDeviceGetSerial(nvmlDevice_t device, char *serial, unsigned int length)
     return sim_put_text(serial, length, text);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char *version, unsigned int length)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    return rc == NVML_SUCCESS ? sim_put_text(version, length, "96.00.74.00.01") : rc;
-}
+SIM_GET_TEXT(nvmlDeviceGetVbiosVersion, SIM_GPU, "96.00.74.00.01")
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetBoardPartNumber(nvmlDevice_t device, char *partNumber, unsigned int length)
@@ -96,48 +74,26 @@ nvmlDeviceGetBoardPartNumber(nvmlDevice_t device, char *partNumber, unsigned int
     return sim_put_text(partNumber, length, text);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, ANY, &target);
+SIM_GET_TWO(nvmlDeviceGetCudaComputeCapability, int, ANY, (int)target.model->cc_major,
+            (int)target.model->cc_minor)
 
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (major == NULL || minor == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *major = (int)target.model->cc_major;
-    *minor = (int)target.model->cc_minor;
-    return NVML_SUCCESS;
-}
-
-/* Calls that answer one number about the board, or the same for every board. */
-#define GET_NUMBER(name, type, wants, value)                                                                 \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, type *number)                                            \
-    {                                                                                                        \
-        struct sim_target target;                                                                            \
-        nvmlReturn_t rc = sim_open(__func__, device, wants, &target);                                        \
-                                                                                                             \
-        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                                             \
-    }
-
-GET_NUMBER(nvmlDeviceGetBrand, nvmlBrandType_t, ANY, NVML_BRAND_NVIDIA)
-GET_NUMBER(nvmlDeviceGetArchitecture, nvmlDeviceArchitecture_t, ANY, target.model->arch)
-GET_NUMBER(nvmlDeviceGetNumGpuCores, unsigned int, SIM_GPU, target.model->sms * 128)
-GET_NUMBER(nvmlDeviceGetBoardId, unsigned int, SIM_GPU, target.gpu.bus << 8)
-GET_NUMBER(nvmlDeviceGetMultiGpuBoard, unsigned int, SIM_GPU, 0)
-GET_NUMBER(nvmlDeviceGetModuleId, unsigned int, SIM_GPU, target.gpu.index + 1)
-GET_NUMBER(nvmlDeviceGetNumaNodeId, unsigned int, SIM_GPU, 0)
-GET_NUMBER(nvmlDeviceGetIrqNum, unsigned int, SIM_GPU, 100 + target.gpu.index)
-GET_NUMBER(nvmlDeviceGetMemoryBusWidth, unsigned int, SIM_GPU, 5120)
-GET_NUMBER(nvmlDeviceGetBusType, nvmlBusType_t, SIM_GPU, 2 /* PCIe */)
-GET_NUMBER(nvmlDeviceIsMigDeviceHandle, unsigned int, ANY | SIM_LOST_TOO, target.is_mig)
-GET_NUMBER(nvmlDeviceGetGpuInstanceId, unsigned int, SIM_MIG, target.gi->id)
-GET_NUMBER(nvmlDeviceGetComputeInstanceId, unsigned int, SIM_MIG, target.ci->id)
-GET_NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned int, SIM_GPU | SIM_MIG_INVALID,
-           target.gpu.mig_current != 0 ? target.model->slices : 0)
-GET_NUMBER(nvmlDeviceGetVirtualizationMode, nvmlGpuVirtualizationMode_t, SIM_GPU,
-           NVML_GPU_VIRTUALIZATION_MODE_NONE)
+SIM_GET(nvmlDeviceGetBrand, nvmlBrandType_t, ANY, NVML_BRAND_NVIDIA)
+SIM_GET(nvmlDeviceGetArchitecture, nvmlDeviceArchitecture_t, ANY, target.model->arch)
+SIM_GET(nvmlDeviceGetNumGpuCores, unsigned int, SIM_GPU, target.model->sms * 128)
+SIM_GET(nvmlDeviceGetBoardId, unsigned int, SIM_GPU, target.gpu.bus << 8)
+SIM_GET(nvmlDeviceGetMultiGpuBoard, unsigned int, SIM_GPU, 0)
+SIM_GET(nvmlDeviceGetModuleId, unsigned int, SIM_GPU, target.gpu.index + 1)
+SIM_GET(nvmlDeviceGetNumaNodeId, unsigned int, SIM_GPU, 0)
+SIM_GET(nvmlDeviceGetIrqNum, unsigned int, SIM_GPU, 100 + target.gpu.index)
+SIM_GET(nvmlDeviceGetMemoryBusWidth, unsigned int, SIM_GPU, 5120)
+SIM_GET(nvmlDeviceGetBusType, nvmlBusType_t, SIM_GPU, 2 /* PCIe */)
+SIM_GET(nvmlDeviceIsMigDeviceHandle, unsigned int, ANY | SIM_LOST_TOO, target.is_mig)
+SIM_GET(nvmlDeviceGetGpuInstanceId, unsigned int, SIM_MIG, target.gi->id)
+SIM_GET(nvmlDeviceGetComputeInstanceId, unsigned int, SIM_MIG, target.ci->id)
+SIM_GET(nvmlDeviceGetMaxMigDeviceCount, unsigned int, SIM_GPU | SIM_MIG_INVALID,
+        target.gpu.mig_current != 0 ? target.model->slices : 0)
+SIM_GET(nvmlDeviceGetVirtualizationMode, nvmlGpuVirtualizationMode_t, SIM_GPU,
+        NVML_GPU_VIRTUALIZATION_MODE_NONE)
 
 NVML_API nvmlReturn_t
 nvmlDeviceOnSameBoard(nvmlDevice_t device1, nvmlDevice_t device2, int *onSameBoard)
@@ -217,54 +173,14 @@ nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
     return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
+SIM_GET_VERSIONED(nvmlDeviceGetAddressingMode, nvmlDeviceAddressingMode_t, nvmlDeviceAddressingMode_v1_t_WORD,
+                  SIM_GPU, .value = NVML_DEVICE_ADDRESSING_MODE_NONE)
 
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (mode == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (mode->version != nvmlDeviceAddressingMode_v1_t_WORD)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    mode->value = NVML_DEVICE_ADDRESSING_MODE_NONE;
-    return NVML_SUCCESS;
-}
+SIM_GET_VERSIONED(nvmlDeviceGetCapabilities, nvmlDeviceCapabilities_t, nvmlDeviceCapabilities_v1_t_WORD,
+                  SIM_GPU, .capMask = 0)
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabilities_t *caps)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (caps == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (caps->version != nvmlDeviceCapabilities_v1_t_WORD)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    caps->capMask = 0;
-    return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t
-nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *platformInfo)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (platformInfo == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (platformInfo->version != nvmlPlatformInfo_v2_t_WORD)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *platformInfo = (nvmlPlatformInfo_t){ .version = platformInfo->version,
-                                          .moduleId = (unsigned char)(target.gpu.index + 1) };
-    return NVML_SUCCESS;
-}
+SIM_GET_VERSIONED(nvmlDeviceGetPlatformInfo, nvmlPlatformInfo_t, nvmlPlatformInfo_v2_t_WORD, SIM_GPU,
+                  .moduleId = (unsigned char)(target.gpu.index + 1))
 
 /* Every CPU that is there is near every board. */
 static nvmlReturn_t
@@ -295,7 +211,6 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int cpuSetSize, unsigned long *cpuSet,
                                     nvmlAffinityScope_t scope)
 {
-    (void)scope;
     return identity_put_cpus(__func__, device, cpuSetSize, cpuSet);
 }
 
@@ -306,7 +221,6 @@ nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize, unsig
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    (void)scope;
     if (rc != NVML_SUCCESS)
         return rc;
     if (nodeSet == NULL || nodeSetSize == 0)
@@ -317,26 +231,9 @@ nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize, unsig
 }
 
 /* Boards of a server have nothing to show pictures on. */
-static nvmlReturn_t
-identity_put_no_display(const char *function, nvmlDevice_t device, nvmlEnableState_t *state)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(function, device, SIM_GPU, &target);
+SIM_GET(nvmlDeviceGetDisplayActive, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_DISABLED)
 
-    return rc == NVML_SUCCESS ? SIM_PUT(state, NVML_FEATURE_DISABLED) : rc;
-}
-
-NVML_API nvmlReturn_t
-nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *isActive)
-{
-    return identity_put_no_display(__func__, device, isActive);
-}
-
-NVML_API nvmlReturn_t
-nvmlDeviceGetDisplayMode(nvmlDevice_t device, nvmlEnableState_t *display)
-{
-    return identity_put_no_display(__func__, device, display);
-}
+SIM_GET(nvmlDeviceGetDisplayMode, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_DISABLED)
 
 /* The firmware comes with the driver. */
 NVML_API nvmlReturn_t

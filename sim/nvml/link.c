@@ -3,22 +3,13 @@
 
 #include "sim/machine/handle.h"
 
-#define GET_NUMBER(name, value)                                                                              \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *number)                                    \
-    {                                                                                                        \
-        struct sim_target target;                                                                            \
-        nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);                                      \
-                                                                                                             \
-        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                                             \
-    }
-
 #define PCIE_GENERATION (target.model->arch >= NVML_DEVICE_ARCH_HOPPER ? 5 : 4)
-GET_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, PCIE_GENERATION)
-GET_NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, PCIE_GENERATION)
-GET_NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, PCIE_GENERATION)
-GET_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
-GET_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
-GET_NUMBER(nvmlDeviceGetPcieReplayCounter, 0)
+SIM_GET(nvmlDeviceGetCurrPcieLinkGeneration, unsigned int, SIM_GPU, PCIE_GENERATION)
+SIM_GET(nvmlDeviceGetMaxPcieLinkGeneration, unsigned int, SIM_GPU, PCIE_GENERATION)
+SIM_GET(nvmlDeviceGetGpuMaxPcieLinkGeneration, unsigned int, SIM_GPU, PCIE_GENERATION)
+SIM_GET(nvmlDeviceGetCurrPcieLinkWidth, unsigned int, SIM_GPU, 16)
+SIM_GET(nvmlDeviceGetMaxPcieLinkWidth, unsigned int, SIM_GPU, 16)
+SIM_GET(nvmlDeviceGetPcieReplayCounter, unsigned int, SIM_GPU, 0)
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounter_t counter, unsigned int *value)
@@ -26,7 +17,6 @@ nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounter_t counter, 
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    (void)counter;
     return rc == NVML_SUCCESS ? SIM_PUT(value, 0) : rc;
 }
 
@@ -83,20 +73,12 @@ nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2, nvmlGpuP2PCap
     struct sim_target first, second;
     nvmlReturn_t rc = sim_open(__func__, device1, SIM_GPU, &first);
 
-    (void)p2pIndex;
     if (rc == NVML_SUCCESS)
         rc = sim_open(__func__, device2, SIM_GPU, &second);
     return rc == NVML_SUCCESS ? SIM_PUT(p2pStatus, NVML_P2P_STATUS_NOT_SUPPORTED) : rc;
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *gpuFabricInfo)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    return rc == NVML_SUCCESS ? SIM_PUT(gpuFabricInfo, (nvmlGpuFabricInfo_t){ 0 }) : rc;
-}
+SIM_GET(nvmlDeviceGetGpuFabricInfo, nvmlGpuFabricInfo_t, SIM_GPU, (nvmlGpuFabricInfo_t){ 0 })
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *gpuFabricInfo)

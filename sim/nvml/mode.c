@@ -4,20 +4,7 @@
 #include "sim/machine/partition.h"
 #include "sim/machine/usage.h"
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *currentMode, unsigned int *pendingMode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (currentMode == NULL || pendingMode == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *currentMode = target.gpu.mig_current;
-    *pendingMode = target.gpu.mig_pending;
-    return NVML_SUCCESS;
-}
+SIM_GET_TWO(nvmlDeviceGetMigMode, unsigned int, SIM_GPU, target.gpu.mig_current, target.gpu.mig_pending)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode, nvmlReturn_t *activationStatus)
@@ -41,17 +28,8 @@ nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode, nvmlReturn_t *activ
 
 /* On a divided GPU the compute mode belongs to the MIG device; there only the
  * default can be had. */
-NVML_API nvmlReturn_t
-nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *mode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    return SIM_PUT(mode,
-                   target.is_mig ? NVML_COMPUTEMODE_DEFAULT : (nvmlComputeMode_t)target.gpu.compute_mode);
-}
+SIM_GET(nvmlDeviceGetComputeMode, nvmlComputeMode_t, SIM_GPU | SIM_MIG,
+        target.is_mig ? NVML_COMPUTEMODE_DEFAULT : (nvmlComputeMode_t)target.gpu.compute_mode)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComputeMode_t mode)
@@ -73,16 +51,8 @@ nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComputeMode_t mode)
     return sim_change_end(NVML_SUCCESS);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t *mode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    return SIM_PUT(mode, target.gpu.persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED);
-}
+SIM_GET(nvmlDeviceGetPersistenceMode, nvmlEnableState_t, SIM_GPU,
+        target.gpu.persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t mode)

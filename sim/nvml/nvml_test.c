@@ -37,7 +37,6 @@ call_by_name(const char *name)
 static void
 test_before_init(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
         BH_CHECK_EQ(stubs[i], call_by_name(stubs[i]), NVML_ERROR_UNINITIALIZED);
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
@@ -50,7 +49,6 @@ test_before_init(void **unused)
 static void
 test_null_arguments(void **unused)
 {
-    (void)unused;
     server_new("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
@@ -103,7 +101,6 @@ test_every_model(void **unused)
                                           "H100-94GB", "H200-141GB", "B200-180GB", "RTXPRO6000-96GB" };
     char topology[64];
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         snprintf(topology, sizeof(topology), "node: 1x %s mig=on\n", models[i]);
         server_new(topology);
@@ -125,7 +122,6 @@ test_versions(void **unused)
         nvmlGpuInstanceProfileInfo_v3_t v3;
     } profile = { .v3 = { .version = nvmlGpuInstanceProfileInfo_v3_t_WORD } };
 
-    (void)unused;
     server_new("node: 1x RTXPRO6000-96GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo_v2(gpu_at(0), &memory),
@@ -157,7 +153,6 @@ test_mig_device(void **unused)
     char name[96], first[96], second[96];
     unsigned id;
 
-    (void)unused;
     server_new("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(create_pair(gpu_at(1), &pair), NVML_SUCCESS);
@@ -203,7 +198,7 @@ start_context(const char *view, unsigned mib, bool busy)
 
     assert_true(sim_path(path, "%s/view/%s/memory", server_dir, view));
     assert_int_equal(pipe(ready), 0);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         int fd = open(path, O_RDONLY);
         void *map = mmap(NULL, (size_t)mib << 20, PROT_READ, MAP_SHARED, fd, 0);
@@ -266,7 +261,6 @@ test_contexts(void **unused)
     unsigned count = 4;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(create_pair(gpu_at(0), &pair), NVML_SUCCESS);
@@ -327,11 +321,10 @@ test_crowd(void **unused)
     int ready[2];
     pid_t many, one;
 
-    (void)unused;
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(pipe(ready), 0);
-    many = fork();
+    many = fork_child();
     if (many == 0)
         crowd(ready[1]);
     close(ready[1]);
@@ -365,7 +358,7 @@ look_at_work(const char *path, const char *secret, bool *ret_there)
     return count;
 }
 
-/* Before a whole GPU changes hands its node asks who uses it: when that is nobody, what a job wrote
+/* Before a whole GPU changes hands its node asks which processes use it: when that is none, what a job wrote
  * into the record of work is gone. */
 static void
 test_begins_anew(void **unused)
@@ -376,7 +369,6 @@ test_begins_anew(void **unused)
     pid_t pid;
     int fd;
 
-    (void)unused;
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_true(sim_path(path, "%s/vram/0-w/work", server_dir));
@@ -413,7 +405,6 @@ test_utilization(void **unused)
     unsigned idle_mw = 0, busy_mw = 0;
     pid_t sleeper, worker;
 
-    (void)unused;
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     sleeper = start_context("0-w", 1, false);
@@ -445,7 +436,6 @@ test_faults(void **unused)
     pid_t pid;
     int status;
 
-    (void)unused;
     server_new("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);
@@ -465,14 +455,14 @@ test_faults(void **unused)
                                             &errors),
                 NVML_SUCCESS);
     BH_CHECK_EQ("ecc", errors, 2);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         nvmlDeviceSetMigMode(gpu_at(1), 1, &activation);
         _exit(0);
     }
     usleep(200000);
     BH_CHECK_EQ("hangs", waitpid(pid, &status, WNOHANG), 0);
-    BH_CHECK_EQ("and blocks nobody", nvmlDeviceSetMigMode(gpu_at(0), 1, &activation), NVML_SUCCESS);
+    BH_CHECK_EQ("and blocks no change", nvmlDeviceSetMigMode(gpu_at(0), 1, &activation), NVML_SUCCESS);
     stop_context(pid);
     server_control("gpu=1 lost\n");
     BH_CHECK_EQ("lost", nvmlDeviceGetPowerUsage(gpu_at(1), &value), NVML_ERROR_GPU_IS_LOST);
@@ -493,7 +483,6 @@ test_slow_and_sick(void **unused)
     struct timespec before, after;
     char serial[NVML_DEVICE_SERIAL_BUFFER_SIZE];
 
-    (void)unused;
     server_new("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     server_control("gpu=1 recovery=1\nnvmlDeviceGetSerial "
@@ -518,7 +507,6 @@ test_handles(void **unused)
     nvmlDevice_t old;
     unsigned value, most;
 
-    (void)unused;
     server_new("node: 1x A100-40GB\n");
     BH_CHECK_EQ("first", nvmlInit_v2(), NVML_SUCCESS);
     BH_CHECK_EQ("second", nvmlInitWithFlags(0), NVML_SUCCESS);
@@ -577,7 +565,6 @@ test_threads(void **unused)
     pthread_t thread[4];
     unsigned answers[4] = { 0 };
 
-    (void)unused;
     server_new("node: 1x H100-80GB\n");
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &answers[i]), 0);
@@ -597,7 +584,6 @@ test_gpm(void **unused)
     static nvmlGpmMetricsGet_t get;
     nvmlGpmSample_t sample = NULL;
 
-    (void)unused;
     server_new("node: 1x A100-40GB\nnode: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     BH_CHECK_EQ("ampere", nvmlGpmQueryDeviceSupport(gpu_at(0), &support), NVML_SUCCESS);

@@ -159,7 +159,7 @@ process_life_percent(const struct sim_context *context)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
-/* Two clocks are read one after the other, and a sample that was told is not told again. */
+/* Two clocks are read one after the other, and a sample that was reported is not reported again. */
 #define CLOCKS_APART_NS 1000000u
 
 /* The processes that the SMs were busy for, by the samples after a moment. */
@@ -218,14 +218,7 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSampl
     return list.entries == NULL || list.count > list.room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t *mode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    return rc == NVML_SUCCESS ? SIM_PUT(mode, NVML_FEATURE_DISABLED) : rc;
-}
+SIM_GET(nvmlDeviceGetAccountingMode, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_DISABLED)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
@@ -241,7 +234,6 @@ nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
 NVML_API nvmlReturn_t
 nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned int *pids)
 {
-    (void)pids;
     return process_put_none(__func__, device, count);
 }
 

@@ -5,7 +5,9 @@
 
 #include "base/test.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +45,18 @@ server_free(void)
     while (nvmlShutdown() == NVML_SUCCESS) {
     }
     assert_true(sim_remove_tree(server_dir));
+}
+
+/* A child of the test.  It ends when the test does: one that a failed check leaves behind keeps the
+ * test's output open, and its reader waits for the end. */
+static inline pid_t
+fork_child(void)
+{
+    pid_t test = getpid(), pid = fork();
+
+    if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != test))
+        _exit(1);
+    return pid;
 }
 
 /* The driver's privileged calls want root, as the vendor's do. */

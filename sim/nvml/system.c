@@ -93,7 +93,7 @@ nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
 
 SIM_ALIAS(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
 
-/* The branch is how a program tells this library from the vendor's. */
+/* The branch is how a program distinguishes this library from the vendor's. */
 NVML_API nvmlReturn_t
 nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *branchInfo, unsigned int length)
 {

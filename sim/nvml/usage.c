@@ -86,31 +86,10 @@ nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilizatio
 }
 
 /* No simulated work uses the media engines. */
-static nvmlReturn_t
-usage_put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utilization, unsigned *period)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(function, device, SIM_GPU | SIM_UNDIVIDED, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (utilization == NULL || period == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *utilization = 0;
-    *period = 100000;
-    return NVML_SUCCESS;
-}
-
-#define IDLE_ENGINE(name)                                                                                    \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *utilization, unsigned int *us)             \
-    {                                                                                                        \
-        return usage_put_idle_engine(__func__, device, utilization, us);                                     \
-    }
-
-IDLE_ENGINE(nvmlDeviceGetEncoderUtilization)
-IDLE_ENGINE(nvmlDeviceGetDecoderUtilization)
-IDLE_ENGINE(nvmlDeviceGetJpgUtilization)
-IDLE_ENGINE(nvmlDeviceGetOfaUtilization)
+SIM_GET_TWO(nvmlDeviceGetEncoderUtilization, unsigned int, SIM_GPU | SIM_UNDIVIDED, 0, 100000)
+SIM_GET_TWO(nvmlDeviceGetDecoderUtilization, unsigned int, SIM_GPU | SIM_UNDIVIDED, 0, 100000)
+SIM_GET_TWO(nvmlDeviceGetJpgUtilization, unsigned int, SIM_GPU | SIM_UNDIVIDED, 0, 100000)
+SIM_GET_TWO(nvmlDeviceGetOfaUtilization, unsigned int, SIM_GPU | SIM_UNDIVIDED, 0, 100000)
 
 /* One sample, of now. */
 NVML_API nvmlReturn_t
@@ -122,7 +101,6 @@ nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long
     nvmlReturn_t rc = sim_open(__func__, device, wants, &target);
     unsigned value;
 
-    (void)lastSeenTimeStamp;
     if (rc != NVML_SUCCESS)
         return rc;
     if (sampleCount == NULL || sampleValType == NULL)
@@ -140,24 +118,15 @@ nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long
     return NVML_SUCCESS;
 }
 
-#define GET_NUMBER(name, type, value)                                                                        \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, type *number)                                            \
-    {                                                                                                        \
-        struct sim_target target;                                                                            \
-        nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);                                      \
-                                                                                                             \
-        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                                             \
-    }
-
-GET_NUMBER(nvmlDeviceGetPowerUsage, unsigned int, sim_power_mw(&target.gpu))
-GET_NUMBER(nvmlDeviceGetPowerManagementMode, nvmlEnableState_t, NVML_FEATURE_ENABLED)
-GET_NUMBER(nvmlDeviceGetPowerManagementLimit, unsigned int, target.gpu.power_limit_mw)
-GET_NUMBER(nvmlDeviceGetEnforcedPowerLimit, unsigned int, target.gpu.power_limit_mw)
-GET_NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned int, target.model->board_w * 1000)
-GET_NUMBER(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long,
-           sim_utilization(&target.gpu, NULL) == 0 ? 1u : 0u)
-GET_NUMBER(nvmlDeviceGetSupportedClocksEventReasons, unsigned long long, 0x1ff)
-GET_NUMBER(nvmlDeviceGetPerformanceState, nvmlPstates_t, NVML_PSTATE_0)
+SIM_GET(nvmlDeviceGetPowerUsage, unsigned int, SIM_GPU, sim_power_mw(&target.gpu))
+SIM_GET(nvmlDeviceGetPowerManagementMode, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_ENABLED)
+SIM_GET(nvmlDeviceGetPowerManagementLimit, unsigned int, SIM_GPU, target.gpu.power_limit_mw)
+SIM_GET(nvmlDeviceGetEnforcedPowerLimit, unsigned int, SIM_GPU, target.gpu.power_limit_mw)
+SIM_GET(nvmlDeviceGetPowerManagementDefaultLimit, unsigned int, SIM_GPU, target.model->board_w * 1000)
+SIM_GET(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long, SIM_GPU,
+        sim_utilization(&target.gpu, NULL) == 0 ? 1u : 0u)
+SIM_GET(nvmlDeviceGetSupportedClocksEventReasons, unsigned long long, SIM_GPU, 0x1ff)
+SIM_GET(nvmlDeviceGetPerformanceState, nvmlPstates_t, SIM_GPU, NVML_PSTATE_0)
 SIM_ALIAS(nvmlDeviceGetCurrentClocksThrottleReasons, nvmlDeviceGetCurrentClocksEventReasons);
 SIM_ALIAS(nvmlDeviceGetSupportedClocksThrottleReasons, nvmlDeviceGetSupportedClocksEventReasons);
 SIM_ALIAS(nvmlDeviceGetPowerState, nvmlDeviceGetPerformanceState);
@@ -177,21 +146,8 @@ nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *ene
     return SIM_PUT(energy, seconds * target.model->board_w * 150);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *minLimit,
-                                             unsigned int *maxLimit)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (minLimit == NULL || maxLimit == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *minLimit = target.model->board_w * 1000 / 2;
-    *maxLimit = target.model->board_w * 1000;
-    return NVML_SUCCESS;
-}
+SIM_GET_TWO(nvmlDeviceGetPowerManagementLimitConstraints, unsigned int, SIM_GPU,
+            target.model->board_w * 1000 / 2, target.model->board_w * 1000)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int limit)
@@ -260,22 +216,10 @@ nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperatureThresholds
     return SIM_PUT(temp, thresholds_c[thresholdType]);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetMarginTemperature(nvmlDevice_t device, nvmlMarginTemperature_t *marginTempInfo)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (marginTempInfo == NULL)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (marginTempInfo->version != nvmlMarginTemperature_v1_t_WORD)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    marginTempInfo->marginTemperature =
-        (int)(thresholds_c[NVML_TEMPERATURE_THRESHOLD_GPU_MAX] - sim_temperature_c(&target.gpu));
-    return NVML_SUCCESS;
-}
+SIM_GET_VERSIONED(nvmlDeviceGetMarginTemperature, nvmlMarginTemperature_t, nvmlMarginTemperature_v1_t_WORD,
+                  SIM_GPU,
+                  .marginTemperature = (int)(thresholds_c[NVML_TEMPERATURE_THRESHOLD_GPU_MAX]
+                                             - sim_temperature_c(&target.gpu)))
 
 /* MHz by nvmlClockType_t: idle and under load. */
 static const unsigned clocks_mhz[][2] = { { 345, 1980 }, { 345, 1980 }, { 2619, 2619 }, { 765, 1545 } };
@@ -293,30 +237,20 @@ usage_put_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type,
     return SIM_PUT(clock, clocks_mhz[type][most || sim_utilization(&target.gpu, NULL) > 0]);
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)
-{
-    return usage_put_clock(__func__, device, type, false, clock);
-}
+#define CLOCK(name, most)                                                                                    \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)               \
+    {                                                                                                        \
+        return usage_put_clock(__func__, device, type, most, clock);                                         \
+    }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)
-{
-    return usage_put_clock(__func__, device, type, true, clock);
-}
+CLOCK(nvmlDeviceGetClockInfo, false)
 
-/* Nobody has set others: they are the most. */
-NVML_API nvmlReturn_t
-nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz)
-{
-    return usage_put_clock(__func__, device, clockType, true, clockMHz);
-}
+CLOCK(nvmlDeviceGetMaxClockInfo, true)
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz)
-{
-    return usage_put_clock(__func__, device, clockType, true, clockMHz);
-}
+/* None others were set: they are the most. */
+CLOCK(nvmlDeviceGetDefaultApplicationsClock, true)
+
+CLOCK(nvmlDeviceGetApplicationsClock, true)
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,
@@ -332,7 +266,6 @@ nvmlDeviceGetViolationStatus(nvmlDevice_t device, nvmlPerfPolicyType_t perfPolic
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    (void)perfPolicyType;
     if (rc != NVML_SUCCESS)
         return rc;
     return SIM_PUT(violTime, ((nvmlViolationTime_t){ .referenceTime = sim_wall_us() }));

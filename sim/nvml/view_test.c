@@ -62,7 +62,7 @@ status_of(pid_t child)
 static bool
 jobs_can_be_made(void)
 {
-    pid_t pid = fork();
+    pid_t pid = fork_child();
 
     if (pid == 0)
         _exit(!make_dev());
@@ -78,7 +78,7 @@ in_job(const char *view, void (*body)(void))
 
     while (nvmlShutdown() == NVML_SUCCESS) {
     }
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         bh_test_failures = 0;
         if (!enter_job(view))
@@ -185,7 +185,6 @@ whole_job(void)
 static void
 test_mig_view(void **unused)
 {
-    (void)unused;
     server_new("node: 2x H100-80GB mig=on\n");
     carve();
     in_job("1-2", mig_job);
@@ -198,7 +197,6 @@ test_mig_view(void **unused)
 static void
 test_whole_view(void **unused)
 {
-    (void)unused;
     server_new("node: 2x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     in_job("1-w", whole_job);
@@ -209,7 +207,6 @@ test_whole_view(void **unused)
 static void
 test_no_driver(void **unused)
 {
-    (void)unused;
     server_new("");
     BH_CHECK("nothing there", nvmlInit_v2() != NVML_SUCCESS);
     assert_true(sim_remove_tree(server_dir));

@@ -1,4 +1,4 @@
-/* How busy MIG devices are.  NVML tells it only by two performance samples
+/* How busy MIG devices are.  NVML shows it only by two performance samples
  * with a while between them, and only on Hopper and newer. */
 #ifndef BH_SIM_SMI_BUSY_H
 #define BH_SIM_SMI_BUSY_H

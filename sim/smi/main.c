@@ -12,7 +12,7 @@
 
 static const char usage_text[] =
     "usage: bulkhead-smi [-L | --json] [--library PATH]\n"
-    "Show the GPUs and MIG devices that this process may see, and who uses them.\n"
+    "Show the GPUs and MIG devices that this process may see, and the processes on them.\n"
     "  -L, --list-gpus   one line for each device, as nvidia-smi -L prints it\n"
     "  --json            everything as one JSON object\n"
     "  --library PATH    the NVML library to load, instead of libnvidia-ml.so.1\n"

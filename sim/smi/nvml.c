@@ -16,7 +16,6 @@ not_found(void)
 static const char *
 no_text(nvmlReturn_t code)
 {
-    (void)code;
     return "NVML error";
 }
 

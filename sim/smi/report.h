@@ -9,7 +9,7 @@
 #define BH_SMI_DEVICES_MAX 256
 #define BH_SMI_PROCESSES_MAX 1024
 
-/* A number that a device may not tell. */
+/* A number that a device may not have. */
 struct bh_smi_number {
     bool known;
     unsigned long long value;

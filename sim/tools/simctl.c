@@ -1,4 +1,4 @@
-/* bulkhead-simctl: sets up a simulated server and makes its GPUs simctl_fail. */
+/* bulkhead-simctl: sets up a simulated server and makes its GPUs fail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -40,7 +40,7 @@ static const char usage_text[] =
     "  unmount                       no longer; refused while jobs have it\n"
     "  status                        GPUs, instances, rules of the control file\n"
     "  memory                        bytes in use, of each process, at one instant\n"
-    "  timeslice US|exclusive        how long contexts have the SMs in turn, on all GPUs\n"
+    "  timeslice US|exclusive        how long a time slice of the SMs is, on all GPUs\n"
     "  xid GPU NUMBER [GI [CI]]      report an XID\n"
     "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
     "  lose GPU                      the GPU falls off the bus, until clear or reset\n"
@@ -284,7 +284,6 @@ simctl_run_status(int count, char **words)
     struct sim_gpu gpu;
     char *text;
 
-    (void)count, (void)words;
     if (simctl_open_driver() != 0)
         return 1;
     for (unsigned i = 0; i < sim_session_gpus(); i++)
@@ -343,7 +342,6 @@ simctl_each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *
 static int
 simctl_run_memory(int count, char **words)
 {
-    (void)count, (void)words;
     return simctl_each_device(simctl_print_memory);
 }
 
@@ -373,7 +371,6 @@ simctl_run_mount(int count, char **words)
 static int
 simctl_run_unmount(int count, char **words)
 {
-    (void)count, (void)words;
     if (sim_vram_unmount(dir))
         return 0;
     return errno == EBUSY ? simctl_fail("the memory stays mounted", "jobs have it")
@@ -399,7 +396,6 @@ simctl_run_timeslice(int count, char **words)
     char *end = words[1];
     unsigned long long us = strtoull(words[1], &end, 10);
 
-    (void)count;
     if (strcmp(words[1], "exclusive") == 0)
         slice_ns = UINT64_MAX;
     else if (*end != '\0' || us < SLICE_LEAST_US || us > SLICE_MOST_US)
@@ -443,67 +439,31 @@ simctl_fail_xid(const char *word)
     return 1;
 }
 
-static int
-simctl_run_xid(int count, char **words)
-{
-    char rule[256];
-
-    if (!simctl_is_known_xid(words[2]))
-        return simctl_fail_xid(words[2]);
-    snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2], count > 3 ? "gi=" : "",
-             count > 3 ? words[3] : "", count > 4 ? "ci=" : "", count > 4 ? words[4] : "");
-    return simctl_add_rule(rule);
-}
+/* The rule that a command writes: its words, each after the key of its place, and what ends it. */
+struct simctl_rule {
+    const char *key[4], *end;
+};
 
 static int
-simctl_run_ecc(int count, char **words)
-{
-    char rule[256];
-
-    snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2], count > 3 ? "gi=" : "",
-             count > 3 ? words[3] : "");
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_lose(int count, char **words)
-{
-    char rule[128];
-
-    (void)count;
-    snprintf(rule, sizeof(rule), "gpu=%s lost", words[1]);
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_hang(int count, char **words)
-{
-    char rule[256];
-
-    snprintf(rule, sizeof(rule), "%s %s%s hang", words[1], count > 2 ? "gpu=" : "",
-             count > 2 ? words[2] : "");
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_fail(int count, char **words)
-{
-    char rule[256];
-
-    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2], count > 3 ? "count=" : "",
-             count > 3 ? words[3] : "");
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_inject(int count, char **words)
+simctl_write_rule(const struct simctl_rule *form, int count, char **words)
 {
     char rule[512] = "";
     size_t used = 0;
 
     for (int i = 1; i < count && used < sizeof(rule); i++)
-        used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s ", words[i]);
+        used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s%s ",
+                                 i <= 4 && form->key[i - 1] != NULL ? form->key[i - 1] : "", words[i]);
+    if (form->end != NULL && used < sizeof(rule))
+        snprintf(rule + used, sizeof(rule) - used, "%s", form->end);
     return simctl_add_rule(rule);
+}
+
+static int
+simctl_run_xid(int count, char **words)
+{
+    static const struct simctl_rule form = { { "gpu=", "xid=", "gi=", "ci=" }, NULL };
+
+    return simctl_is_known_xid(words[2]) ? simctl_write_rule(&form, count, words) : simctl_fail_xid(words[2]);
 }
 
 /* Calls that met a rule with a count are counted before they suffer from it. */
@@ -515,7 +475,6 @@ simctl_run_await(int count, char **words)
     char *end = NULL;
     unsigned long number = strtoul(words[1], &end, 10);
 
-    (void)count;
     if (simctl_open_driver() != 0)
         return 1;
     if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule) || rule.count == 0)
@@ -528,7 +487,6 @@ simctl_run_await(int count, char **words)
 static int
 simctl_run_clear(int count, char **words)
 {
-    (void)count, (void)words;
     return simctl_hold_control() && simctl_put_control("")
                ? 0
                : simctl_fail("cannot write the control file", strerror(errno));
@@ -565,7 +523,6 @@ simctl_run_reset(int count, char **words)
     unsigned long index = strtoul(words[1], &end, 10);
     int rc = 0;
 
-    (void)count;
     if (simctl_open_driver() != 0)
         return 1;
     if (strcmp(words[1], "all") != 0)
@@ -600,19 +557,22 @@ simctl_reset_by_pci(const char *pci)
 
 static const struct {
     const char *name;
-    int least, most; /* words, with the command's own */
-    int (*run)(int count, char **words);
+    int least, most;                     /* words, with the command's own */
+    int (*run)(int count, char **words); /* NULL: it writes this rule */
+    struct simctl_rule rule;
     /* clang-format off */
 } commands[] = {
-    { "init", 2, 2, simctl_run_init },      { "check", 2, 2, simctl_run_check },
-    { "status", 1, 1, simctl_run_status },
-    { "mount", 1, 2, simctl_run_mount },    { "unmount", 1, 1, simctl_run_unmount },
-    { "memory", 1, 1, simctl_run_memory },  { "timeslice", 2, 2, simctl_run_timeslice },
-    { "xid", 3, 5, simctl_run_xid },        { "ecc", 3, 4, simctl_run_ecc },
-    { "lose", 2, 2, simctl_run_lose },      { "reset", 2, 2, simctl_run_reset },
-    { "hang", 2, 3, simctl_run_hang },      { "fail", 3, 4, simctl_run_fail },
-    { "inject", 2, 32, simctl_run_inject }, { "clear", 1, 1, simctl_run_clear },
-    { "await", 2, 2, simctl_run_await },
+    { "init", 2, 2, simctl_run_init },     { "check", 2, 2, simctl_run_check },
+    { "status", 1, 1, simctl_run_status }, { "clear", 1, 1, simctl_run_clear },
+    { "mount", 1, 2, simctl_run_mount },   { "unmount", 1, 1, simctl_run_unmount },
+    { "memory", 1, 1, simctl_run_memory }, { "timeslice", 2, 2, simctl_run_timeslice },
+    { "reset", 2, 2, simctl_run_reset },   { "await", 2, 2, simctl_run_await },
+    { "xid", 3, 5, simctl_run_xid },
+    { "ecc", 3, 4, NULL, { { "gpu=", "ecc-uncorrected=", "gi=" }, NULL } },
+    { "lose", 2, 2, NULL, { { "gpu=" }, "lost" } },
+    { "hang", 2, 3, NULL, { { "", "gpu=" }, "hang" } },
+    { "fail", 3, 4, NULL, { { "", "fail=", "count=" }, NULL } },
+    { "inject", 2, 32, NULL },
 };
 /* clang-format on */
 
@@ -626,11 +586,16 @@ simctl_complain(void)
 static int
 simctl_run_command(int count, char **words)
 {
-    for (size_t i = 0; count > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(words[0], commands[i].name) == 0)
-            return count >= commands[i].least && count <= commands[i].most ? commands[i].run(count, words)
-                                                                           : simctl_complain();
-    return simctl_complain();
+    size_t at = 0;
+
+    while (count > 0 && at < sizeof(commands) / sizeof(commands[0])
+           && strcmp(words[0], commands[at].name) != 0)
+        at++;
+    if (count == 0 || at == sizeof(commands) / sizeof(commands[0]) || count < commands[at].least
+        || count > commands[at].most)
+        return simctl_complain();
+    return commands[at].run != NULL ? commands[at].run(count, words)
+                                    : simctl_write_rule(&commands[at].rule, count, words);
 }
 
 int

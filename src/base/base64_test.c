@@ -90,7 +90,6 @@ test_long(void **state)
     unsigned char bytes[400];
     char text[600], back[400];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 7 + i / 256);
     for (size_t length = 0; length <= sizeof bytes; length++) {

@@ -54,7 +54,6 @@ each_set(void **state)
         { "of both words", { CAP_CHOWN, CAP_SYS_ADMIN, CAP_BPF }, 3 },
     };
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     for (size_t i = 0; i < BH_COUNT(rows); i++) {

@@ -15,7 +15,7 @@ struct bh_disk_space {
 struct bh_disk_space bh_disk_space_of(int fd);
 struct bh_disk_space bh_disk_space_at(const char *path);
 
-/* What jobs leave to those who run the machine: an eighth of it, at most 256 MiB. */
+/* What jobs leave to the operators of the machine: an eighth of it, at most 256 MiB. */
 uint64_t bh_disk_space_reserved(const struct bh_disk_space *space);
 
 /* Whether `kept` bytes are still free when `bytes` more are taken.  True of size 0: writing to it

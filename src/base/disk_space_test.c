@@ -23,7 +23,6 @@ static const struct {
 static void
 each_row(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_disk_space space = { rows[i].size * MIB, rows[i].free * MIB };
 
@@ -40,7 +39,6 @@ with_an_amount_of_its_own(void **state)
 {
     const struct bh_disk_space space = { 8192 * MIB, 512 * MIB };
 
-    (void)state;
     assert_true(bh_disk_space_is_left(&space, 512 * MIB, 0));
     assert_false(bh_disk_space_is_left(&space, 512 * MIB + 1, 0));
     assert_false(bh_disk_space_is_left(&space, UINT64_MAX, 0));
@@ -50,7 +48,6 @@ with_an_amount_of_its_own(void **state)
 static void
 of_a_file(void **state)
 {
-    (void)state;
     assert_true(bh_disk_leaves_space(-1, 1));
     assert_true(bh_disk_space_at("/").size > 0);
     assert_int_equal(bh_disk_space_at("/nowhere/at/all").size, 0);

@@ -74,9 +74,9 @@ edits_same_key(const char *members, const struct bh_fields *of, struct edits_pai
     return true;
 }
 
-/* ---- values as people read them ---- */
+/* ---- values as users read them ---- */
 
-/* Text that needs no quotes to be told from what stands around it. */
+/* Text that needs no quotes to be distinct from what is around it. */
 static bool
 edits_is_plain(const char *text, size_t length)
 {

@@ -6,7 +6,7 @@
 
 #include "base/fields.h"
 
-/* The difference of two values of one description, key by key, as lines for people:
+/* The difference of two values of one description, key by key, as lines for users:
  *
  *   skus[small].memory: 10Gi -> 20Gi
  *   tenants[acme].limit: (absent) -> 4

@@ -233,7 +233,7 @@ bh_unix_connect(const char *path, int *ret_fd, struct bh_err *err)
         return bh_err_errno(err, "socket");
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
         rc = bh_err_errno(err, "connect to %s", path);
-        if (rc == BH_NOT_FOUND) /* no socket there means the same as nobody listening */
+        if (rc == BH_NOT_FOUND) /* no socket there means the same as no listener */
             rc = err->rc = BH_UNAVAILABLE;
         return rc;
     }

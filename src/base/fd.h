@@ -53,13 +53,13 @@ BH_MUST_USE bh_rc bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
 /* A listening unix stream socket at `path` with the given mode; close-on-exec.  What
  * a dead program left there is replaced; BH_CONFLICT when someone listens on it or
  * when it is no socket.  As many as the kernel lets (4096, less where net.core.somaxconn
- * says so) may wait to be accepted: who comes beyond that waits in connect(). */
+ * says so) may wait to be accepted: others wait in connect(). */
 BH_MUST_USE bh_rc bh_unix_listen(const char *path, mode_t mode, int *ret_fd, struct bh_err *err);
 
-/* A connected unix stream socket; BH_UNAVAILABLE when nobody listens. */
+/* A connected unix stream socket; BH_UNAVAILABLE when nothing listens. */
 BH_MUST_USE bh_rc bh_unix_connect(const char *path, int *ret_fd, struct bh_err *err);
 
-/* Who is on the other end of a unix socket (SO_PEERCRED). */
+/* The process at the other end of a unix socket (SO_PEERCRED). */
 struct bh_peer {
     pid_t pid;
     uid_t uid;

@@ -96,7 +96,6 @@ test_keep(void **state)
     const char *path = in_folder("kept");
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct stat before, after;
 
@@ -191,7 +190,7 @@ test_socket(void **state)
     BH_CHECK_DONE();
 }
 
-/* Strangers who connect faster than they are accepted leave room for others. */
+/* Strangers that connect faster than they are accepted leave room for others. */
 static void
 test_many_wait_to_be_accepted(void **state)
 {
@@ -244,7 +243,7 @@ test_listen_replaces_only_the_dead(void **state)
     BH_CHECK_EQ("while it lives", bh_unix_listen(path, 0600, &second, &err), BH_CONFLICT);
     BH_CHECK("says so", strstr(err.msg, "another program listens there"));
     bh_fd_close(first);
-    BH_CHECK_EQ("nobody listens", bh_unix_connect(path, &first, &err), BH_UNAVAILABLE);
+    BH_CHECK_EQ("nothing listens", bh_unix_connect(path, &first, &err), BH_UNAVAILABLE);
     BH_CHECK_EQ("when it is dead", bh_unix_listen(path, 0600, &second, &err), BH_OK);
     bh_fd_close(second);
     BH_CHECK_EQ("file", bh_file_replace(in_folder("precious"), "x", 1, 0600, &err), BH_OK);

@@ -189,7 +189,7 @@ test_refused(void **state)
     BH_CHECK_DONE();
 }
 
-/* What to do about a key that nobody knows. */
+/* What to do about a key that is not known. */
 static const struct {
     const char *name, *text, *hint;
 } unknown_keys[] = {

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* The programs' own log, on standard error: one line an event, text for people or
+/* The programs' own log, on standard error: one line an event, text for users or
  * JSON with one flag.  Libraries below the mains do not log; they return errors.
  * Event names come from tables/events.tbl, so a log can be searched by name. */
 enum bh_log_level { BH_LOG_ERROR, BH_LOG_WARN, BH_LOG_INFO, BH_LOG_DEBUG };

@@ -7,7 +7,6 @@ static int given;
 static int
 run_add(int count, char **words)
 {
-    (void)words;
     given = count;
     return BH_MODE_OK;
 }

@@ -17,7 +17,6 @@ static const struct {
 static void
 test_nearest(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_nearest nearest = { 0 };
 

@@ -79,7 +79,7 @@ struct num_unit {
 struct units {
     const struct num_unit *all;
     size_t count;
-    const char *rest; /* what else there is to know of them, for people */
+    const char *rest; /* what else there is to know of them, for users */
 };
 
 /* "known units: Ki, Mi; bare digits are bytes" */

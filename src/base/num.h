@@ -43,7 +43,7 @@ BH_MUST_USE bh_rc bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret
 /* `bytes` bytes from exactly 2 * bytes lower-case hex digits; false otherwise. */
 bool bh_parse_hex(const char *text, void *ret_bytes, size_t bytes);
 
-/* Sums and products that tell.  False, and nothing stored, on overflow. */
+/* Checked sums and products.  False, and nothing stored, on overflow. */
 static inline bool
 bh_add_u64(uint64_t a, uint64_t b, uint64_t *ret_sum)
 {

@@ -269,7 +269,6 @@ test_hints_list_the_units(void **state)
     struct bh_err err;
     uint64_t value;
 
-    (void)state;
     BH_CHECK_EQ("bytes", bh_parse_bytes("1GB", &value, &err), BH_INVALID);
     BH_CHECK_STR("bytes", err.msg, "\"1GB\" has no known unit");
     BH_CHECK_STR("bytes", err.hint, "known units: B, k, M, G, T, Ki, Mi, Gi, Ti; bare digits are bytes");

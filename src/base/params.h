@@ -54,7 +54,7 @@ BH_MUST_USE bh_rc bh_params_parse(const struct bh_params *params, const char *te
 BH_MUST_USE bh_rc bh_params_set(const struct bh_params *params, const char *assignment, void *config,
                                 struct bh_arena *arena, struct bh_err *err);
 
-/* The table as text for people: name, default, sentence. */
+/* The table as text for users: name, default, sentence. */
 void bh_params_help(const struct bh_params *params, struct bh_buf *out);
 
 #endif

@@ -79,7 +79,7 @@ static void
 see(struct bh_process_options options, char *ret_text, size_t size)
 {
     static const char *const argv[] = { "child", NULL };
-    int output = memfd_create("output", 0); /* inherited by whoever does not close it */
+    int output = memfd_create("output", 0); /* inherited by a child that does not close it */
     struct bh_err err = { 0 };
     ssize_t length;
     pid_t pid = 0;
@@ -101,7 +101,6 @@ see(struct bh_process_options options, char *ret_text, size_t size)
 static void
 never(int number)
 {
-    (void)number;
 }
 
 #define PLAIN "SigBlk: 0000000000000000\nSigIgn: 0000000000000000\n"
@@ -200,14 +199,12 @@ caller_keeps_its_mask(void **state)
 static int
 enter_fails(void *self)
 {
-    (void)self;
     return ENOSPC;
 }
 
 static int
 enter_is_killed(void *self)
 {
-    (void)self;
     return kill(getpid(), SIGKILL);
 }
 

@@ -31,20 +31,14 @@ search_test_finds(void **state)
         { "of one, behind", 1, 3, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].what, bh_search(items, rows[i].count, number, rows[i].wanted), rows[i].at);
     BH_CHECK_EQ("no array at all", bh_search((const struct item *)NULL, 0, number, 5), 0);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(search_test_finds),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(search_test_finds),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -95,7 +95,7 @@ slice_skip_nested(struct slice_walk *w)
     return false;
 }
 
-/* true, false, null or a number, as far as its characters tell. */
+/* true, false, null or a number, as far as its characters show. */
 static bool
 slice_skip_word(struct slice_walk *w)
 {

@@ -9,7 +9,7 @@
  * this way at replay.  Nothing is allocated and nothing outside the slice is read.
  *
  * Every function answers false on malformed text.  What a walk steps over is only
- * checked for closed strings and matching brackets; whoever must refuse bad text
+ * checked for closed strings and matching brackets; a caller that must refuse bad text
  * decodes it with base/json.h.  Nesting beyond BH_SLICE_DEPTH_MAX is malformed. */
 struct bh_slice {
     const char *text;

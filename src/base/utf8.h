@@ -26,7 +26,7 @@ bool bh_utf8_is_valid(const char *text);
 /* Whether all of it is what it looks like: UTF-8 without control characters and without those
  * that are not seen, but make one text another or change what is seen: that turn the order of
  * writing (Trojan Source), join, divide, hide, choose a variant, or fill; and without those that
- * everybody may show as he likes, or not at all: private use, and what is no character. */
+ * every program may show as it likes, or not at all: private use, and what is no character. */
 bool bh_utf8_is_shown(const char *text);
 
 /* Replace every byte of `text` that bh_utf8_is_shown would not have by '?', so that it can be

@@ -24,7 +24,7 @@ BH_MUST_USE bh_rc bh_words_split(const char *line, size_t length, struct bh_word
                                  struct bh_err *err);
 
 /* A set of words of which one is meant: their number in the set is their value.  NULL
- * entries are nobody's word. */
+ * entries are not a word. */
 struct bh_choice {
     const char *what; /* "priority" */
     const char *const *names;

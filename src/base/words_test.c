@@ -27,7 +27,6 @@ lines_become_words(void **state)
     static struct bh_words words;
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(lines); i++) {
         const char *line = lines[i].line;
 
@@ -48,7 +47,6 @@ long_lines_are_refused(void **state)
     char line[BH_LINE_MAX + 2];
     struct bh_err err;
 
-    (void)state;
     memset(line, 'a', sizeof line);
     assert_int_equal(bh_words_split(line, BH_LINE_MAX, &words, &err), BH_OK);
     assert_int_equal(bh_words_split(line, BH_LINE_MAX + 1, &words, &err), BH_RANGE);
@@ -75,7 +73,6 @@ static const struct {
 static void
 ranges_name_many(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(ranges); i++) {
         char name[BH_WORD_MAX] = "";
         char last[BH_WORD_MAX] = "";

@@ -114,7 +114,7 @@ yaml_note_key(struct yaml_reader *r, const yaml_event_t *event, size_t start)
     uint32_t siblings = yaml_top(r)->items - 1;
 
     if (r->out->overflow)
-        return BH_OK; /* yaml_read_events stops here */
+        return BH_OK; /* reading stops here */
     for (uint32_t i = r->key_count - siblings; i < r->key_count; i++)
         if (r->keys[i].length == key.length
             && memcmp(r->out->bytes + r->keys[i].offset, r->out->bytes + start, key.length) == 0)

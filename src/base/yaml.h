@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* YAML as people write it for `bulkhead apply -f`, turned into the JSON that the
+/* YAML as users write it for `bulkhead apply -f`, turned into the JSON that the
  * decoders read.
  *
  * A plain subset with one meaning per text: one document, a mapping or a list at

@@ -5,7 +5,7 @@
 #include "checkpoint/report.h"
 
 /* The walls around bulkhead-checkpoint.  It holds the vendor's library and speaks with
- * processes of a tenant, who may answer with anything: so it has every right over that job, and
+ * processes of a tenant, which may answer with anything: so it has every right over that job, and
  * none over the machine or another job. */
 
 #define BH_CHECKPOINT_SANDBOX_LIBRARY "/driver" /* the request's folder, within */

@@ -7,7 +7,7 @@
 /* In which order the driver's checkpoint calls are made for the processes of one job.
  *
  * All are locked, then all are checkpointed; all are restored, then all are unlocked.  So most
- * of what fails, fails while nothing has left the GPU, and nobody computes beside one that is
+ * of what fails, fails while nothing has left the GPU, and none computes beside one that is
  * still away.  Before each call the process's state is asked for: whatever was cut off
  * half-way, by a crash or a deadline, the same sequence goes on with. */
 

@@ -147,7 +147,7 @@ static const struct sequence_case {
       2,
       { R, R, R },
       "lock1 lock2 lock3 out1 out2 in1 unlock1 unlock2 unlock3" },
-    { "the second is left bad: nobody computes beside it",
+    { "the second is left bad: none computes beside it",
       false,
       { R, R, R },
       NULL,
@@ -299,14 +299,9 @@ test_says_why(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequence),
-        cmocka_unit_test(test_says_why),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sequence),
+    cmocka_unit_test(test_says_why),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

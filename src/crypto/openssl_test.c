@@ -33,7 +33,6 @@ hmac_vectors(void **state)
     char long_key[131];
     uint8_t digest[32];
 
-    (void)state;
     /* RFC 4231, cases 1, 2 and 6 */
     crypto->hmac(key, 20, "Hi There", 8, digest);
     BH_CHECK_STR("case 1", openssl_test_hex(digest, 32),
@@ -63,7 +62,6 @@ xaes_vectors(void **state)
     uint8_t key[32], sealed[12 + BH_AEAD_TAG_BYTES], opened[12];
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const struct bh_aead aead = { key, (const uint8_t *)nonce, rows[i].bound, strlen(rows[i].bound) };
 
@@ -85,7 +83,6 @@ sealed_is_bound(void **state)
     struct bh_aead other = { key, nonce, "row 2", 5 };
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(crypto->seal(&aead, "plain", 5, sealed, &err), BH_OK);
     for (size_t bit = 0; bit < sizeof sealed * 8; bit++) {
         sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -118,7 +115,6 @@ sha256_vectors(void **state)
     uint8_t digest[32];
     char chunk[1000];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i].text);
 
@@ -169,7 +165,6 @@ ed25519_vectors(void **state)
           2 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint8_t private_key[32], public_key[32], signature[64];
         const char *name = rows[i].private_key;
@@ -196,7 +191,6 @@ keys_and_randomness(void **state)
     unsigned zeros = 0;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(crypto->make_key(one, public_key, &err), BH_OK);
     assert_int_equal(crypto->public_of(one, again, &err), BH_OK);
     assert_memory_equal(public_key, again, 32);
@@ -238,7 +232,6 @@ openssl_test_certificate(void **state)
     char cert[4096], key[4096];
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         X509 *x509;
         int days, seconds;
@@ -276,7 +269,6 @@ key_files(void **state)
     struct bh_err err;
     bool made = false;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/key", folder);
     BH_CHECK_EQ("make", bh_crypto_key_load_or_make(crypto, path, one, &made, &err), BH_OK);
@@ -298,20 +290,15 @@ key_files(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_vectors),
-        cmocka_unit_test(hmac_vectors),
-        cmocka_unit_test(xaes_vectors),
-        cmocka_unit_test(sealed_is_bound),
-        cmocka_unit_test(ed25519_vectors),
-        cmocka_unit_test(keys_and_randomness),
-        cmocka_unit_test(openssl_test_certificate),
-        cmocka_unit_test(key_files),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sha256_vectors),
+    cmocka_unit_test(hmac_vectors),
+    cmocka_unit_test(xaes_vectors),
+    cmocka_unit_test(sealed_is_bound),
+    cmocka_unit_test(ed25519_vectors),
+    cmocka_unit_test(keys_and_randomness),
+    cmocka_unit_test(openssl_test_certificate),
+    cmocka_unit_test(key_files),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -39,4 +39,13 @@ int bh_probe_result(long result);
 /* Whether the node was lent to this sandbox. */
 int bh_probe_is_lent(const struct bh_targets *targets, const char *path);
 
+/* An attempt that is one expression of `targets`; one that opens any of these paths. */
+#define BH_TRY(name, ...)                                                                                    \
+    int bh_try_##name(const struct bh_targets *targets)                                                      \
+    {                                                                                                        \
+        return __VA_ARGS__;                                                                                  \
+    }
+#define BH_TRY_OPEN_ANY(name, flags, ...)                                                                    \
+    BH_TRY(name, bh_probe_open_any((const char *const[]){ __VA_ARGS__, NULL }, flags))
+
 #endif

@@ -20,7 +20,7 @@
 
 #include "probe/probe.h"
 
-/* Each asks in a way that fails with another error, and harms nobody, where it is allowed. */
+/* Each asks in a way that fails with another error, and harms nothing, where it is allowed. */
 
 int
 bh_try_io_uring(const struct bh_targets *targets)
@@ -58,11 +58,7 @@ bh_try_perf_event(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
 }
 
-int
-bh_try_userfaultfd(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_userfaultfd, 0));
-}
+BH_TRY(userfaultfd, bh_probe_result(syscall(SYS_userfaultfd, 0)))
 
 int
 bh_try_keyctl(const struct bh_targets *targets)
@@ -80,11 +76,7 @@ bh_try_add_key(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_add_key, "user", "bulkhead-probe", "x", 1, PROCESS_KEYRING));
 }
 
-int
-bh_try_request_key(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_request_key, "user", "bulkhead-probe", NULL, 0));
-}
+BH_TRY(request_key, bh_probe_result(syscall(SYS_request_key, "user", "bulkhead-probe", NULL, 0)))
 
 int
 bh_try_mount(const struct bh_targets *targets)
@@ -96,11 +88,7 @@ bh_try_mount(const struct bh_targets *targets)
     return fault;
 }
 
-int
-bh_try_fsopen(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_fsopen, "tmpfs", 0));
-}
+BH_TRY(fsopen, bh_probe_result(syscall(SYS_fsopen, "tmpfs", 0)))
 
 int
 bh_try_open_tree(const struct bh_targets *targets)
@@ -110,11 +98,7 @@ bh_try_open_tree(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_open_tree, AT_FDCWD, "/", CLONE));
 }
 
-int
-bh_try_move_mount(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_move_mount, -1, "", -1, "", 0));
-}
+BH_TRY(move_mount, bh_probe_result(syscall(SYS_move_mount, -1, "", -1, "", 0)))
 
 int
 bh_try_mount_setattr(const struct bh_targets *targets)
@@ -124,35 +108,11 @@ bh_try_mount_setattr(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, attr, sizeof attr));
 }
 
-int
-bh_try_umount(const struct bh_targets *targets)
-{
-    return bh_probe_result(umount2("/usr/bin", 0));
-}
-
-int
-bh_try_pivot_root(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_pivot_root, "/tmp", "/tmp"));
-}
-
-int
-bh_try_chroot(const struct bh_targets *targets)
-{
-    return bh_probe_result(chroot("/tmp"));
-}
-
-int
-bh_try_unshare_user(const struct bh_targets *targets)
-{
-    return bh_probe_result(unshare(CLONE_NEWUSER));
-}
-
-int
-bh_try_unshare_mount(const struct bh_targets *targets)
-{
-    return bh_probe_result(unshare(CLONE_NEWNS));
-}
+BH_TRY(umount, bh_probe_result(umount2("/usr/bin", 0)))
+BH_TRY(pivot_root, bh_probe_result(syscall(SYS_pivot_root, "/tmp", "/tmp")))
+BH_TRY(chroot, bh_probe_result(chroot("/tmp")))
+BH_TRY(unshare_user, bh_probe_result(unshare(CLONE_NEWUSER)))
+BH_TRY(unshare_mount, bh_probe_result(unshare(CLONE_NEWNS)))
 
 int
 bh_try_clone_user(const struct bh_targets *targets)
@@ -179,17 +139,8 @@ bh_try_clone3(const struct bh_targets *targets)
     return bh_probe_result(child);
 }
 
-int
-bh_try_setns(const struct bh_targets *targets)
-{
-    return bh_probe_result(setns(open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC), CLONE_NEWUTS));
-}
-
-int
-bh_try_ptrace(const struct bh_targets *targets)
-{
-    return bh_probe_result(ptrace(PTRACE_TRACEME, 0, NULL, NULL));
-}
+BH_TRY(setns, bh_probe_result(setns(open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC), CLONE_NEWUTS)))
+BH_TRY(ptrace, bh_probe_result(ptrace(PTRACE_TRACEME, 0, NULL, NULL)))
 
 static char nearby[16] = "bulkhead-probe";
 
@@ -228,11 +179,7 @@ bh_try_process_madvise(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_process_madvise, pidfd, &there, 1, COLD, 0));
 }
 
-int
-bh_try_kcmp(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_kcmp, getpid(), getppid(), 1, 0, 0));
-}
+BH_TRY(kcmp, bh_probe_result(syscall(SYS_kcmp, getpid(), getppid(), 1, 0, 0)))
 
 int
 bh_try_name_to_handle(const struct bh_targets *targets)
@@ -251,41 +198,12 @@ bh_try_open_by_handle(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_open_by_handle_at, AT_FDCWD, handle, O_RDONLY));
 }
 
-int
-bh_try_kexec(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_kexec_load, 0, 1000, NULL, 0));
-}
-
-int
-bh_try_kexec_file(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_kexec_file_load, -1, -1, 0, NULL, 0));
-}
-
-int
-bh_try_init_module(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_init_module, NULL, 0, NULL));
-}
-
-int
-bh_try_finit_module(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_finit_module, -1, "", 0));
-}
-
-int
-bh_try_delete_module(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_delete_module, "bulkhead_no_such_module", O_NONBLOCK));
-}
-
-int
-bh_try_reboot(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_reboot, 0, 0, 0, NULL));
-}
+BH_TRY(kexec, bh_probe_result(syscall(SYS_kexec_load, 0, 1000, NULL, 0)))
+BH_TRY(kexec_file, bh_probe_result(syscall(SYS_kexec_file_load, -1, -1, 0, NULL, 0)))
+BH_TRY(init_module, bh_probe_result(syscall(SYS_init_module, NULL, 0, NULL)))
+BH_TRY(finit_module, bh_probe_result(syscall(SYS_finit_module, -1, "", 0)))
+BH_TRY(delete_module, bh_probe_result(syscall(SYS_delete_module, "bulkhead_no_such_module", O_NONBLOCK)))
+BH_TRY(reboot, bh_probe_result(syscall(SYS_reboot, 0, 0, 0, NULL)))
 
 int
 bh_try_set_clock(const struct bh_targets *targets)
@@ -297,17 +215,8 @@ bh_try_set_clock(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_clock_adjtime, 0, &same));
 }
 
-int
-bh_try_personality(const struct bh_targets *targets)
-{
-    return bh_probe_result(personality(ADDR_NO_RANDOMIZE));
-}
-
-int
-bh_try_memfd_secret(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_memfd_secret, 0));
-}
+BH_TRY(personality, bh_probe_result(personality(ADDR_NO_RANDOMIZE)))
+BH_TRY(memfd_secret, bh_probe_result(syscall(SYS_memfd_secret, 0)))
 
 int
 bh_try_quotactl(const struct bh_targets *targets)
@@ -317,17 +226,8 @@ bh_try_quotactl(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_quotactl, SYNC << 8, "/dev/bulkhead-no-such-disk", 0, NULL));
 }
 
-int
-bh_try_swapon(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_swapon, "/tmp/bulkhead-no-such-file", 0));
-}
-
-int
-bh_try_acct(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_acct, "/tmp/bulkhead-no-such-file"));
-}
+BH_TRY(swapon, bh_probe_result(syscall(SYS_swapon, "/tmp/bulkhead-no-such-file", 0)))
+BH_TRY(acct, bh_probe_result(syscall(SYS_acct, "/tmp/bulkhead-no-such-file")))
 
 int
 bh_try_syslog(const struct bh_targets *targets)
@@ -348,11 +248,7 @@ bh_try_io_privilege(const struct bh_targets *targets)
 #endif
 }
 
-int
-bh_try_fanotify(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_fanotify_init, 0, O_RDONLY));
-}
+BH_TRY(fanotify, bh_probe_result(syscall(SYS_fanotify_init, 0, O_RDONLY)))
 
 int
 bh_try_modify_ldt(const struct bh_targets *targets)
@@ -366,11 +262,7 @@ bh_try_modify_ldt(const struct bh_targets *targets)
 #endif
 }
 
-int
-bh_try_hostname(const struct bh_targets *targets)
-{
-    return bh_probe_result(sethostname("bulkhead-probe", 14));
-}
+BH_TRY(hostname, bh_probe_result(sethostname("bulkhead-probe", 14)))
 
 int
 bh_try_real_time(const struct bh_targets *targets)
@@ -381,17 +273,8 @@ bh_try_real_time(const struct bh_targets *targets)
     return bh_probe_result(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &one));
 }
 
-int
-bh_try_lower_nice(const struct bh_targets *targets)
-{
-    return bh_probe_result(setpriority(PRIO_PROCESS, 0, -20));
-}
-
-int
-bh_try_become_root(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_setresuid, 0, 0, 0));
-}
+BH_TRY(lower_nice, bh_probe_result(setpriority(PRIO_PROCESS, 0, -20)))
+BH_TRY(become_root, bh_probe_result(syscall(SYS_setresuid, 0, 0, 0)))
 
 int
 bh_try_gain_capability(const struct bh_targets *targets)

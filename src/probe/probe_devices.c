@@ -34,103 +34,22 @@ devices_try_numbered(const struct bh_targets *targets, const char *form, unsigne
     return answer;
 }
 
-int
-bh_try_gpu_other(const struct bh_targets *targets)
-{
-    return devices_try_numbered(targets, "/dev/nvidia", 0, GPUS - 1);
-}
-
-int
-bh_try_instance_other(const struct bh_targets *targets)
-{
-    return devices_try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 3, CAPS);
-}
-
-int
-bh_try_mig_config(const struct bh_targets *targets)
-{
-    return devices_try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 0, 2);
-}
-
-int
-bh_try_uvm_tools(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/nvidia-uvm-tools", O_RDWR);
-}
-
-int
-bh_try_modeset(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/nvidia-modeset", O_RDWR);
-}
-
-int
-bh_try_imex(const struct bh_targets *targets)
-{
-    return devices_try_numbered(targets, "/dev/nvidia-caps-imex-channels/channel", 0, 15);
-}
-
-int
-bh_try_render(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/dev/dri/card0", "/dev/dri/card1", "/dev/dri/renderD128",
-                                         "/dev/dri/renderD129", NULL };
-
-    return bh_probe_open_any(paths, O_RDWR);
-}
-
-int
-bh_try_physical_memory(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/mem", O_RDONLY);
-}
-
-int
-bh_try_io_ports(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/port", O_RDONLY);
-}
-
-int
-bh_try_kernel_log(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
-}
-
-int
-bh_try_loop_device(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/dev/loop-control", "/dev/loop0", NULL };
-
-    return bh_probe_open_any(paths, O_RDONLY);
-}
-
-int
-bh_try_fuse(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/fuse", O_RDWR);
-}
-
-int
-bh_try_kvm(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/kvm", O_RDWR);
-}
-
-int
-bh_try_tunnel(const struct bh_targets *targets)
-{
-    return bh_probe_open("/dev/net/tun", O_RDWR);
-}
-
-int
-bh_try_disk(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/dev/sda",  "/dev/vda", "/dev/nvme0n1", "/dev/xvda", "/dev/sda1",
-                                         "/dev/vda1", NULL };
-
-    return bh_probe_open_any(paths, O_RDONLY);
-}
+BH_TRY(gpu_other, devices_try_numbered(targets, "/dev/nvidia", 0, GPUS - 1))
+BH_TRY(instance_other, devices_try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 3, CAPS))
+BH_TRY(mig_config, devices_try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 0, 2))
+BH_TRY(uvm_tools, bh_probe_open("/dev/nvidia-uvm-tools", O_RDWR))
+BH_TRY(modeset, bh_probe_open("/dev/nvidia-modeset", O_RDWR))
+BH_TRY(imex, devices_try_numbered(targets, "/dev/nvidia-caps-imex-channels/channel", 0, 15))
+BH_TRY_OPEN_ANY(render, O_RDWR, "/dev/dri/card0", "/dev/dri/card1", "/dev/dri/renderD128",
+                "/dev/dri/renderD129")
+BH_TRY(physical_memory, bh_probe_open("/dev/mem", O_RDONLY))
+BH_TRY(io_ports, bh_probe_open("/dev/port", O_RDONLY))
+BH_TRY(kernel_log, bh_probe_open("/dev/kmsg", O_RDONLY | O_NONBLOCK))
+BH_TRY_OPEN_ANY(loop_device, O_RDONLY, "/dev/loop-control", "/dev/loop0")
+BH_TRY(fuse, bh_probe_open("/dev/fuse", O_RDWR))
+BH_TRY(kvm, bh_probe_open("/dev/kvm", O_RDWR))
+BH_TRY(tunnel, bh_probe_open("/dev/net/tun", O_RDWR))
+BH_TRY_OPEN_ANY(disk, O_RDONLY, "/dev/sda", "/dev/vda", "/dev/nvme0n1", "/dev/xvda", "/dev/sda1", "/dev/vda1")
 
 /* ---- everything in /dev ---- */
 
@@ -203,29 +122,10 @@ devices_try_make(mode_t kind, unsigned major_number, unsigned minor_number)
     return fault;
 }
 
-int
-bh_try_make_gpu_node(const struct bh_targets *targets)
-{
-    return devices_try_make(S_IFCHR, NVIDIA_MAJOR, 1);
-}
-
-int
-bh_try_make_instance_node(const struct bh_targets *targets)
-{
-    return devices_try_make(S_IFCHR, CAPS_MAJOR, 12);
-}
-
-int
-bh_try_make_memory_node(const struct bh_targets *targets)
-{
-    return devices_try_make(S_IFCHR, 1, 1);
-}
-
-int
-bh_try_make_disk_node(const struct bh_targets *targets)
-{
-    return devices_try_make(S_IFBLK, 8, 0);
-}
+BH_TRY(make_gpu_node, devices_try_make(S_IFCHR, NVIDIA_MAJOR, 1))
+BH_TRY(make_instance_node, devices_try_make(S_IFCHR, CAPS_MAJOR, 12))
+BH_TRY(make_memory_node, devices_try_make(S_IFCHR, 1, 1))
+BH_TRY(make_disk_node, devices_try_make(S_IFBLK, 8, 0))
 
 int
 bh_try_make_any_node(const struct bh_targets *targets)

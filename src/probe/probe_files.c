@@ -18,11 +18,7 @@
 
 /* ---- another tenant's files ---- */
 
-int
-bh_try_secret_file(const struct bh_targets *targets)
-{
-    return bh_probe_open(targets->file, O_RDONLY);
-}
+BH_TRY(secret_file, bh_probe_open(targets->file, O_RDONLY))
 
 int
 bh_try_secret_by_link(const struct bh_targets *targets)
@@ -95,77 +91,21 @@ files_try_create(const char *path)
     return fault;
 }
 
-int
-bh_try_write_root(const struct bh_targets *targets)
-{
-    return files_try_create("/bulkhead-probe");
-}
+BH_TRY(write_root, files_try_create("/bulkhead-probe"))
+BH_TRY(write_usr, files_try_create("/usr/bulkhead-probe"))
+BH_TRY(write_etc, files_try_create("/etc/bulkhead-probe"))
+BH_TRY(write_dev, files_try_create("/dev/bulkhead-probe"))
+BH_TRY(write_init, bh_probe_open("/proc/1/exe", O_WRONLY))
+BH_TRY(write_own_program, bh_probe_open("/proc/self/exe", O_WRONLY))
+BH_TRY(core_pattern, bh_probe_open("/proc/sys/kernel/core_pattern", O_WRONLY))
+BH_TRY(sysctl, bh_probe_open("/proc/sys/vm/overcommit_memory", O_WRONLY))
+BH_TRY(sysrq, bh_probe_open("/proc/sysrq-trigger", O_WRONLY))
+BH_TRY_OPEN_ANY(sys_write, O_WRONLY, "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run",
+                "/sys/power/state", "/sys/bus/pci/rescan", "/sys/class/net/lo/mtu")
 
-int
-bh_try_write_usr(const struct bh_targets *targets)
-{
-    return files_try_create("/usr/bulkhead-probe");
-}
+/* ---- reading what no job may read ---- */
 
-int
-bh_try_write_etc(const struct bh_targets *targets)
-{
-    return files_try_create("/etc/bulkhead-probe");
-}
-
-int
-bh_try_write_dev(const struct bh_targets *targets)
-{
-    return files_try_create("/dev/bulkhead-probe");
-}
-
-int
-bh_try_write_init(const struct bh_targets *targets)
-{
-    return bh_probe_open("/proc/1/exe", O_WRONLY);
-}
-
-int
-bh_try_write_own_program(const struct bh_targets *targets)
-{
-    return bh_probe_open("/proc/self/exe", O_WRONLY);
-}
-
-int
-bh_try_core_pattern(const struct bh_targets *targets)
-{
-    return bh_probe_open("/proc/sys/kernel/core_pattern", O_WRONLY);
-}
-
-int
-bh_try_sysctl(const struct bh_targets *targets)
-{
-    return bh_probe_open("/proc/sys/vm/overcommit_memory", O_WRONLY);
-}
-
-int
-bh_try_sysrq(const struct bh_targets *targets)
-{
-    return bh_probe_open("/proc/sysrq-trigger", O_WRONLY);
-}
-
-int
-bh_try_sys_write(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run",
-                                         "/sys/power/state",          "/sys/bus/pci/rescan",
-                                         "/sys/class/net/lo/mtu",     NULL };
-
-    return bh_probe_open_any(paths, O_WRONLY);
-}
-
-/* ---- reading what is nobody's business ---- */
-
-int
-bh_try_read_shadow(const struct bh_targets *targets)
-{
-    return bh_probe_open("/etc/shadow", O_RDONLY);
-}
+BH_TRY(read_shadow, bh_probe_open("/etc/shadow", O_RDONLY))
 
 /* 0 when the folder has an entry, ENOENT when it is empty. */
 static int
@@ -202,7 +142,7 @@ bh_try_kernel_memory(const struct bh_targets *targets)
     return read(fd, bytes, sizeof bytes) > 0 ? 0 : EACCES; /* masked: an empty file */
 }
 
-/* Text that tells something; ENODATA when there is none. */
+/* Text that reveals something; ENODATA when there is none. */
 static int
 probe_files_read_text(const char *path, char *text, size_t size)
 {
@@ -240,61 +180,20 @@ bh_try_timers(const struct bh_targets *targets)
     return probe_files_read_text("/proc/timer_list", text, sizeof text);
 }
 
-int
-bh_try_debugfs(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/sys/kernel/debug/sched",         "/sys/kernel/tracing/trace",
-                                         "/sys/kernel/debug/tracing/trace", "/sys/kernel/vmcoreinfo",
-                                         "/sys/kernel/mm/ksm/run",          NULL };
-
-    return bh_probe_open_any(paths, O_RDONLY);
-}
-
-int
-bh_try_firmware(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/sys/firmware/efi/efivars", "/sys/firmware/acpi/tables",
-                                         "/sys/firmware/dmi/tables/DMI", "/sys/firmware/memmap", NULL };
-
-    return bh_probe_open_any(paths, O_RDONLY);
-}
-
-int
-bh_try_control_groups(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs",
-                                         "/sys/fs/cgroup/devices/cgroup.procs",
-                                         "/sys/fs/cgroup/unified/cgroup.procs", NULL };
-
-    return bh_probe_open_any(paths, O_WRONLY);
-}
-
-int
-bh_try_release_agent(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/sys/fs/cgroup/memory/release_agent",
-                                         "/sys/fs/cgroup/devices/release_agent",
-                                         "/sys/fs/cgroup/systemd/release_agent", NULL };
-
-    return bh_probe_open_any(paths, O_WRONLY);
-}
+BH_TRY_OPEN_ANY(debugfs, O_RDONLY, "/sys/kernel/debug/sched", "/sys/kernel/tracing/trace",
+                "/sys/kernel/debug/tracing/trace", "/sys/kernel/vmcoreinfo", "/sys/kernel/mm/ksm/run")
+BH_TRY_OPEN_ANY(firmware, O_RDONLY, "/sys/firmware/efi/efivars", "/sys/firmware/acpi/tables",
+                "/sys/firmware/dmi/tables/DMI", "/sys/firmware/memmap")
+BH_TRY_OPEN_ANY(control_groups, O_WRONLY, "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs",
+                "/sys/fs/cgroup/devices/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs")
+BH_TRY_OPEN_ANY(release_agent, O_WRONLY, "/sys/fs/cgroup/memory/release_agent",
+                "/sys/fs/cgroup/devices/release_agent", "/sys/fs/cgroup/systemd/release_agent")
 
 /* ---- the machine's sockets and mounts ---- */
 
-int
-bh_try_host_sockets(const struct bh_targets *targets)
-{
-    static const char *const paths[] = { "/run/docker.sock",
-                                         "/var/run/docker.sock",
-                                         "/run/containerd/containerd.sock",
-                                         "/run/podman/podman.sock",
-                                         "/run/crio/crio.sock",
-                                         "/run/dbus/system_bus_socket",
-                                         "/run/systemd/private",
-                                         NULL };
-
-    return bh_probe_open_any(paths, O_PATH);
-}
+BH_TRY_OPEN_ANY(host_sockets, O_PATH, "/run/docker.sock", "/var/run/docker.sock",
+                "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock",
+                "/run/dbus/system_bus_socket", "/run/systemd/private")
 
 int
 bh_try_node_socket(const struct bh_targets *targets)
@@ -326,7 +225,7 @@ bh_try_mount_list(const struct bh_targets *targets)
     return fault ? fault : strstr(text, targets->file) ? 0 : ENODATA;
 }
 
-/* ---- what /proc tells of everybody ---- */
+/* ---- what /proc reveals of others ---- */
 
 #define READS(name, path)                                                                                    \
     int bh_try_##name(const struct bh_targets *targets)                                                      \
@@ -393,11 +292,7 @@ bh_try_disk_statistics(const struct bh_targets *targets)
     return answer;
 }
 
-int
-bh_try_volume_statistics(const struct bh_targets *targets)
-{
-    return files_find_entry("/sys/fs") == 0 ? 0 : files_find_entry("/proc/fs");
-}
+BH_TRY(volume_statistics, files_find_entry("/sys/fs") == 0 ? 0 : files_find_entry("/proc/fs"))
 
 int
 bh_try_masked_paths(const struct bh_targets *targets)

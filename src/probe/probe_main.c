@@ -121,7 +121,7 @@ probe_name_fault(int fault, char *ret_name, size_t size)
     snprintf(ret_name, size, "errno-%d", fault);
 }
 
-/* When memory runs out, it is the attempt that goes and not who watches it. */
+/* When memory runs out, it is the attempt that goes and not its parent. */
 static void
 probe_go_first(void)
 {

@@ -125,17 +125,8 @@ memory_fill_file(const char *folder, size_t size)
     return probe_memory_fill(fd, size);
 }
 
-int
-bh_try_tmpfs_over(const struct bh_targets *targets)
-{
-    return memory_fill_file("/tmp", probe_memory_beyond(targets));
-}
-
-int
-bh_try_shm_over(const struct bh_targets *targets)
-{
-    return memory_fill_file("/dev/shm", probe_memory_beyond(targets));
-}
+BH_TRY(tmpfs_over, memory_fill_file("/tmp", probe_memory_beyond(targets)))
+BH_TRY(shm_over, memory_fill_file("/dev/shm", probe_memory_beyond(targets)))
 
 int
 bh_try_memfd_over(const struct bh_targets *targets)

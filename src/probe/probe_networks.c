@@ -38,23 +38,9 @@ try_connect(const char *address, uint16_t port)
     return fault;
 }
 
-int
-bh_try_host_loopback(const struct bh_targets *targets)
-{
-    return try_connect("127.0.0.1", (uint16_t)strtoul(targets->port, NULL, 10));
-}
-
-int
-bh_try_tenant_address(const struct bh_targets *targets)
-{
-    return try_connect(targets->address, HTTP);
-}
-
-int
-bh_try_metadata(const struct bh_targets *targets)
-{
-    return try_connect("169.254.169.254", HTTP);
-}
+BH_TRY(host_loopback, try_connect("127.0.0.1", (uint16_t)strtoul(targets->port, NULL, 10)))
+BH_TRY(tenant_address, try_connect(targets->address, HTTP))
+BH_TRY(metadata, try_connect("169.254.169.254", HTTP))
 
 int
 bh_try_abstract_socket(const struct bh_targets *targets)

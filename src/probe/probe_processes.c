@@ -24,41 +24,12 @@ other(const struct bh_targets *targets)
     return (pid_t)strtol(targets->pid, NULL, 10);
 }
 
-int
-bh_try_process_seen(const struct bh_targets *targets)
-{
-    return open_of_process(targets, "status", O_RDONLY);
-}
-
-int
-bh_try_process_environment(const struct bh_targets *targets)
-{
-    return open_of_process(targets, "environ", O_RDONLY);
-}
-
-int
-bh_try_process_root(const struct bh_targets *targets)
-{
-    return open_of_process(targets, "root/tmp", O_RDONLY | O_DIRECTORY);
-}
-
-int
-bh_try_process_namespace(const struct bh_targets *targets)
-{
-    return open_of_process(targets, "ns/mnt", O_RDONLY);
-}
-
-int
-bh_try_process_signal(const struct bh_targets *targets)
-{
-    return bh_probe_result(kill(other(targets), 0));
-}
-
-int
-bh_try_process_pidfd(const struct bh_targets *targets)
-{
-    return bh_probe_result(syscall(SYS_pidfd_open, other(targets), 0));
-}
+BH_TRY(process_seen, open_of_process(targets, "status", O_RDONLY))
+BH_TRY(process_environment, open_of_process(targets, "environ", O_RDONLY))
+BH_TRY(process_root, open_of_process(targets, "root/tmp", O_RDONLY | O_DIRECTORY))
+BH_TRY(process_namespace, open_of_process(targets, "ns/mnt", O_RDONLY))
+BH_TRY(process_signal, bh_probe_result(kill(other(targets), 0)))
+BH_TRY(process_pidfd, bh_probe_result(syscall(SYS_pidfd_open, other(targets), 0)))
 
 int
 bh_try_machine_init(const struct bh_targets *targets)

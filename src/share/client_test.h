@@ -1,7 +1,7 @@
 #ifndef BH_SHARE_CLIENT_TEST_H
 #define BH_SHARE_CLIENT_TEST_H
 
-/* Processes at the door of a lease, as the shim has it, for tests of bulkhead-share. */
+/* Processes connected to the socket of a lease, as the shim has it, for tests of bulkhead-share. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/un.h>

@@ -35,9 +35,9 @@ struct lease_process {
     struct bh_share_watch talk, life;
     int fd, pidfd; /* -1: does not talk any more; is not known yet */
     uint32_t pid;
-    int slot;           /* -1: has not said hello */
-    bool active;        /* said WANT once: answers each turn's end */
-    bool drained, idle; /* said so of the present turn */
+    int slot;           /* -1: has not sent its hello */
+    bool active;        /* sent WANT once: answers each time slice's end */
+    bool drained, idle; /* sent for the present time slice */
 };
 
 /* A process with GPU memory and no slot. */
@@ -55,13 +55,13 @@ struct bh_share_lease {
     int listener_fd;
     uint32_t entity, count;
     bool joined, stuck;
-    uint64_t more[BH_SHARE_DEVICES_MAX];        /* than was reserved, as the driver said last */
+    uint64_t more[BH_SHARE_DEVICES_MAX];        /* than was reserved, as the driver last reported */
     uint32_t more_states[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
     struct outsider outsiders[OUTSIDERS_MAX];
-    uint64_t measured_ns, measured_granted_ns; /* when it was measured, and what it had had */
+    uint64_t measured_ns, measured_granted_ns; /* when it was measured, and the GPU time until then */
     uint32_t permille;                         /* of the second before */
     uint32_t gpus;
-    uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it said last */
+    uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it last reported */
     struct lease_process *processes;
 };
 
@@ -95,7 +95,7 @@ lease_unlink_process(struct lease_process *process)
     free(process);
 }
 
-/* Nobody who must say so is missing any more. */
+/* All processes that must answer have answered. */
 static bool
 lease_all(const struct bh_share_lease *lease, bool idle)
 {
@@ -105,7 +105,7 @@ lease_all(const struct bh_share_lease *lease, bool idle)
     return true;
 }
 
-/* Nothing comes in this turn from any of them. */
+/* Nothing comes in this time slice from any of them. */
 static bool
 lease_is_finished(const struct bh_share_lease *lease)
 {
@@ -155,7 +155,7 @@ lease_disconnect(struct lease_process *process, uint64_t now_ns)
         lease_remove_process(process, now_ns);
 }
 
-/* ---- what they say ---- */
+/* ---- what they send ---- */
 
 static void
 lease_answer(const struct lease_process *process, enum bh_share_answer answer)
@@ -185,7 +185,7 @@ lease_answer(const struct lease_process *process, enum bh_share_answer answer)
         };
         memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, sizeof(fds));
     }
-    /* One that is not listened to tells itself by its end. */
+    /* The end of one that is not read from shows by itself. */
     (void)!sendmsg(process->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -208,7 +208,7 @@ lease_is_connected(const struct lease_process *process)
 }
 
 /* What the process had before it began another program goes.  A connection that stands is a
- * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
+ * second library's in one process (dlmopen), which has a slot of its own; so is memory that is
  * still mapped, whose connection was another bulkhead-share's. */
 static void
 lease_release_slot_before(const struct lease_process *process, uint64_t now_ns)
@@ -272,7 +272,7 @@ lease_receive_hello(struct lease_process *process, const struct bh_share_hello *
 
     lease_answer(process, reply);
     if (reply == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
-        return; /* the latter is one of those that were told of when the lease was opened */
+        return; /* the latter is one of those that were reported when the lease was opened */
     lease_notify(process->lease,
                  outdated                         ? BH_SHARE_NOTICE_OUTDATED
                  : reply == BH_SHARE_FULL         ? BH_SHARE_NOTICE_FULL
@@ -321,7 +321,7 @@ lease_talk_ready(void *of, uint64_t now_ns)
 }
 _Static_assert(sizeof(struct bh_share_hello) == sizeof(struct bh_share_client_message), "one size");
 
-/* ---- the door ---- */
+/* ---- the socket ---- */
 
 static int
 lease_pidfd_of(int fd, uint32_t pid)
@@ -365,7 +365,6 @@ lease_listener_ready(void *of, uint64_t now_ns)
     struct bh_share_lease *lease = of;
     int fd = accept4(lease->listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    (void)now_ns;
     if (fd < 0)
         return;
     if (lease->count >= PROCESSES_MAX) {
@@ -386,22 +385,22 @@ lease_open_listener(struct bh_share_lease *lease, struct bh_err *err)
     snprintf(folder, sizeof(folder), "%s/door", lease->open.folder);
     length = snprintf(address.sun_path, sizeof(address.sun_path), "%s/share.sock", folder);
     if ((size_t)length >= sizeof(address.sun_path))
-        return bh_err_set(err, BH_INVALID, "path of a door is too long: %s", folder);
+        return bh_err_set(err, BH_INVALID, "path of a socket is too long: %s", folder);
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "door %s", folder);
+        return bh_err_errno(err, "socket in %s", folder);
     unlink(address.sun_path);
     lease->listener_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Whoever reaches it may knock: it is bound into the sandboxes of its lease alone. */
+    /* Every user may connect: it is bound into the sandboxes of its lease alone. */
     if (lease->listener_fd < 0 || bind(lease->listener_fd, (struct sockaddr *)&address, sizeof(address)) != 0
         || chmod(address.sun_path, 0666) != 0 || listen(lease->listener_fd, LISTEN_BACKLOG) != 0
         || lease_watch(lease, lease->listener_fd, &lease->listener) != 0)
-        return bh_err_errno(err, "door %s", folder);
+        return bh_err_errno(err, "socket in %s", folder);
     return BH_OK;
 }
 
 /* ---- the lease ---- */
 
-/* Slots of processes that died while nobody looked; the others are known by their pid until
+/* Slots of processes that died while bulkhead-share was not running; the others are known by their pid until
  * they come again. */
 static void
 lease_find_survivors(struct bh_share_lease *lease)
@@ -545,7 +544,7 @@ lease_has_slot(const struct bh_share_lease *lease, uint32_t pid)
     return false;
 }
 
-/* Its place in the table, or a free one, or the one of who is gone; NULL: none. */
+/* Its entry in the table, or a free one, or that of a process that is gone; NULL: none. */
 static struct outsider *
 lease_outsider_of(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
 {
@@ -575,7 +574,7 @@ bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pi
         return;
     outsider = lease_outsider_of(lease, now_ns, pid);
     if (outsider == NULL)
-        return; /* so many are told of already */
+        return; /* so many are reported already */
     outsider->seen_ns = now_ns;
     if (outsider->notified || now_ns - outsider->since_ns < OUTSIDE_NOTICE_NS)
         return;
@@ -671,7 +670,7 @@ bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
     if ((bh_share_pages_slice(lease->pages) & (BH_SHARE_SLICE_STEP - 1)) != flags[slice]
         || bh_share_pages_until_ns(lease->pages) != until_ns) {
         bh_share_pages_set_slice(lease->pages, flags[slice], until_ns);
-        if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next turn */
+        if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next time slice */
             bh_share_pages_wake(lease->pages);
         for (struct lease_process *p = lease->processes; p != NULL; p = p->next)
             p->drained = p->idle = false;

@@ -4,10 +4,10 @@
 #include "share/message.h"
 #include "share/time_slices.h"
 
-/* A lease that shares GPUs: its pages, its door, the processes that came in by it. */
+/* A lease that shares GPUs: its pages, its socket, the processes that connected. */
 struct bh_share_lease;
 
-/* Where a lease's descriptors are watched, and who is told of what it sees. */
+/* Where a lease's descriptors are watched, and where it reports. */
 struct bh_share_site {
     int epoll_fd;
     struct bh_time_slices *slices;
@@ -21,13 +21,13 @@ struct bh_share_watch {
     void *of;
 };
 
-/* Make the pages or find them, open the door <folder>/door/share.sock, join the turns.  What
- * processes held that died while nobody looked is taken back; those that live are waited for
+/* Make the pages or find them, listen on <folder>/door/share.sock, join the time slices.  What
+ * processes held that died while bulkhead-share was not running is taken back; those that live are waited for
  * as if they had never been away.  BH_INVALID, BH_FULL, BH_IO, BH_CONFLICT. */
 BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open,
                                       uint64_t now_ns, struct bh_share_lease **ret_lease, struct bh_err *err);
 
-/* Leave the turns and close everything; its pages' files are removed. */
+/* Leave the time slices and close everything; its pages' files are removed. */
 void bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns);
 
 uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
@@ -37,15 +37,15 @@ uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
 void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes);
 
 /* The driver says that a process of the lease holds GPU memory.  One that has no slot for 3 s is
- * told of: it went round the shim. */
+ * reported: it bypassed the shim. */
 void bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid);
 
 /* What the node allows it from now on. */
 void bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns, const struct bh_share_allow *allow);
 struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *lease);
 
-/* What it had of its devices since it was measured last; then whether any other that has one of
- * them had a turn on it meanwhile. */
+/* Its time of its devices since it was measured last; then whether any other that has one of
+ * them had a time slice on it meanwhile. */
 struct bh_share_measured {
     uint32_t gpus;       /* a bit each, as bh_time_slices_member */
     uint64_t since_ns;   /* of the one before; 0: this is the first */
@@ -55,8 +55,8 @@ struct bh_share_measured bh_share_lease_measure(struct bh_share_lease *lease, ui
 void bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
                             const struct bh_share_measured *measured, bool others);
 
-/* Bring the turn that its processes read in line with what bh_time_slices says: after each call of
- * bh_time_slices, for each lease.  True: that changed the turns again. */
+/* Bring the time slice that its processes read in line with what bh_time_slices says: after each call of
+ * bh_time_slices, for each lease.  True: that changed the time slices again. */
 bool bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns);
 
 #endif

@@ -21,9 +21,9 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: %s\nIt is started by bulkhead-node and speaks on descriptor 3.\n", argv[0]);
         return 2;
     }
-    signal(SIGPIPE, SIG_IGN); /* a node that ends is heard of on the socket */
+    signal(SIGPIPE, SIG_IGN); /* a node that ends closes the socket */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* turns end when they end */
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* time slices end when they end */
     rc = bh_share_serve(SOCKET, &options, &err);
     if (rc == BH_UNAVAILABLE)
         return 0;

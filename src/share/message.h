@@ -4,7 +4,7 @@
 #include "base/fields.h"
 #include "bulkhead/share_page.h"
 
-/* What bulkhead-node and bulkhead-share say to each other, in the frames of wire/frame.h.
+/* The messages between bulkhead-node and bulkhead-share, in the frames of wire/frame.h.
  * Both ends are the same build, so nothing here is versioned. */
 
 enum { BH_SHARE_UUID_MAX = 48, BH_SHARE_PATH_MAX = 200 };
@@ -16,8 +16,8 @@ enum bh_share_message_kind {
 };
 
 struct bh_share_gpu {
-    uint32_t gpu; /* its number among the node's, below 32: who has the same one
-                     takes turns */
+    uint32_t gpu; /* its number among the node's, below 32: leases with the same one
+                     takes time slices */
     char uuid[BH_SHARE_UUID_MAX];
     uint64_t cap_bytes;     /* whole units */
     uint64_t context_bytes; /* what each context is charged */
@@ -50,8 +50,8 @@ struct bh_share_overhead {
 
 struct bh_share_allow {
     uint64_t lease;
-    bool paused;    /* its processes are frozen or about to be: no turn for it, and
-                       nobody waits for its answer */
+    bool paused;    /* its processes are frozen or about to be: no time slice for it, and
+                       its answer is not waited for */
     bool throttled; /* a tenth of its weight, and never more */
 };
 
@@ -68,16 +68,16 @@ struct bh_share_outcome {
 
 struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
-    uint64_t granted_ns, at_ns; /* gpu_ns with the turn that goes on, and when that was, monotonic */
-    uint32_t permille;          /* of the last second in which it had its turn */
+    uint64_t granted_ns, at_ns; /* gpu_ns with the time slice that goes on, and when that was, monotonic */
+    uint32_t permille;          /* of the last second in which it had its time slice */
     uint32_t weight;            /* as it was opened with: parts of 4200 */
     uint32_t processes, slice;  /* enum bh_time_slice */
     bool stuck;
-    bool outdated; /* its processes follow pages of another version, and no turns */
+    bool outdated; /* its processes follow pages of another version, and no time slices */
     /* The same memory as the driver's library of its processes asked for it, and as the driver
      * said it last. */
     uint32_t seen_mib[BH_SHARE_DEVICES_MAX], driver_mib[BH_SHARE_DEVICES_MAX];
-    uint32_t seen_kind; /* enum bh_share_seen_kind; NOT: no process has said */
+    uint32_t seen_kind; /* enum bh_share_seen_kind; NOT: no process has reported */
 };
 
 struct bh_share_state {
@@ -88,7 +88,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_FORGED,    /* its page says what cannot be */
     BH_SHARE_NOTICE_FULL,      /* no slot for one more process */
     BH_SHARE_NOTICE_STRANGER,  /* asked for a slot that is another's, or speaks another version */
-    BH_SHARE_NOTICE_STUCK,     /* its turn does not end: others run beside it */
+    BH_SHARE_NOTICE_STUCK,     /* its time slice does not end: others run beside it */
     BH_SHARE_NOTICE_MORE,      /* the driver holds more for it than its processes reserved */
     BH_SHARE_NOTICE_BYPASS,    /* a process that holds GPU memory has no slot */
     BH_SHARE_NOTICE_OUTDATED,  /* its processes count in pages of another version: none joins */

@@ -17,7 +17,6 @@ static struct bh_share_usage *usage;
 static int
 set_up(void **state)
 {
-    (void)state;
     usage = mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return usage == MAP_FAILED ? -1 : 0;
 }
@@ -25,7 +24,6 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    (void)state;
     return munmap(usage, sizeof(*usage));
 }
 
@@ -47,7 +45,6 @@ page_test_words(void **state)
         { "a long sequence", 5, -3, 7, UINT64_C(0xfffffffffff) },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t total =
             bh_share_total_pack(cases[i].units, cases[i].difference, cases[i].slot, cases[i].sequence);
@@ -65,7 +62,6 @@ page_test_words(void **state)
 static void
 one_process(void **state)
 {
-    (void)state;
     BH_CHECK("all", bh_share_change(usage, 0, 3, CAP, CAP));
     BH_CHECK("no more", !bh_share_change(usage, 0, 4, 1, CAP));
     BH_CHECK("another device", bh_share_change(usage, 1, 4, 1, CAP));
@@ -82,13 +78,12 @@ one_process(void **state)
     BH_CHECK_DONE();
 }
 
-/* Killed between the two words: whoever comes next settles it. */
+/* Killed between the two words: the next change settles it. */
 static void
 killed_between(void **state)
 {
     uint64_t next = bh_share_total_pack(7, 7, 9, 1);
 
-    (void)state;
     atomic_store(&usage->total[0].word, next);
     BH_CHECK_EQ("not settled", bh_share_units(atomic_load(&usage->slot[9].held[0])), 0);
     BH_CHECK("the next one", bh_share_change(usage, 0, 1, 1, CAP));
@@ -139,7 +134,6 @@ page_test_storm(void **state)
 {
     pid_t pids[RACERS];
 
-    (void)state;
     for (uint32_t i = 0; i < RACERS; i++)
         pids[i] = page_test_begin(i, i * 77 + 1);
     for (uint32_t k = 0; k < KILLS; k++) {
@@ -161,16 +155,11 @@ page_test_storm(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_test_words),
-        cmocka_unit_test_setup_teardown(one_process, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(killed_between, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(page_test_storm, set_up, tear_down),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(page_test_words),
+    cmocka_unit_test_setup_teardown(one_process, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(killed_between, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(page_test_storm, set_up, tear_down),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -21,7 +21,7 @@ enum { TRIES = 10000 };
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 #define USAGE_MAPPED "/memfd:bulkhead-usage" /* of whatever version, in /proc/PID/maps */
 
-/* The same in each version: one that was started anew must know who held what. */
+/* The same in each version: one that was started anew must know which process held what. */
 struct slots {
     struct bh_share_owner owner[BH_SHARE_SLOTS_MAX];
 };
@@ -132,7 +132,7 @@ share_pages_is_named(const char *line)
     return at != NULL && strncmp(at, name, strlen(name)) == 0;
 }
 
-/* The usage as a process that has joined has it mapped; -1.  Who only looks does not have it
+/* The usage as a process that has joined has it mapped; -1.  A reader does not have it
  * for writing.  `ret_other`: it has one mapped that is none of this version. */
 static int
 pages_find_mapped(uint32_t pid, bool *ret_other)
@@ -224,7 +224,8 @@ pages_open_limits(const char *folder)
     return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Those of another version stay with who has them mapped; a file of this one takes the name. */
+/* Those of another version stay with the processes that have them mapped; a file of this one takes the name.
+ */
 static void
 pages_drop_other_limits(const char *folder)
 {
@@ -357,7 +358,7 @@ share_pages_reclaim(struct bh_share_pages *pages, uint32_t device, uint32_t slot
     for (int i = 0; i < TRIES; i++) {
         uint32_t held = bh_share_held(pages->usage, device, slot);
 
-        /* What was done is looked at again: a forged page may say that the slot has some still. */
+        /* The result is checked: a forged page may claim that the slot has some still. */
         if (held == 0)
             return true;
         if (bh_share_try(pages->usage, device, slot, -(int32_t)held, BH_SHARE_UNITS_MAX) == BH_SHARE_REFUSED)

@@ -8,25 +8,25 @@
 #include "base/err.h"
 #include "share/message.h"
 
-/* The pages of one lease (bulkhead/share_page.h) and who has its slots.
+/* The pages of one lease (bulkhead/share_page.h) and the processes in its slots.
  *
  * Two files in the lease's folder, which is root's: `limits`, which the lease's processes get
  * for reading alone, and `slots`, which only bulkhead-share sees: so one that was started
- * anew knows who held what, and takes back what died meanwhile.  The usage, which they write,
- * is a memfd whose size is sealed: nobody can make it smaller under our feet, or larger at the
+ * anew knows which process held what, and takes back what died meanwhile.  The usage, which they write,
+ * is a memfd whose size is sealed: no process can make it smaller while it is read, or larger at the
  * node's cost.  One that was started anew finds it in a process that has it mapped.
  *
  * Pages are of one version.  Where processes still count in a page of another one, which cannot
- * be read here, they keep to it, and nobody joins until they are gone: a second page beside
+ * be read here, they keep to it, and no process joins until they are gone: a second page beside
  * theirs would promise the cap twice. */
 struct bh_share_pages;
 
 /* What the usage is called, with its version (printf): /proc/PID/maps names it. */
 #define BH_SHARE_USAGE_NAME "bulkhead-usage-%u"
 
-/* Who has a slot: a process by its number on the node and when it was started. */
+/* The holder of a slot: a process by its number on the node and when it was started. */
 struct bh_share_owner {
-    uint32_t pid;     /* 0: nobody */
+    uint32_t pid;     /* 0: none */
     uint64_t started; /* field 22 of /proc/PID/stat */
 };
 
@@ -61,24 +61,24 @@ int bh_share_pages_assign(struct bh_share_pages *pages, struct bh_share_owner ow
  * page says what cannot be, or does not come to rest; the slot is not given again. */
 bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 
-/* Let the turn words of all devices say `flags`, counting on, with that end of the turn: who sees
+/* Set the flags of all devices' time slices, counting on, with that end of the time slice: who sees
  * the word sees its end.  Returns the word.  Then wake who waits for them. */
 uint32_t bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
 void bh_share_pages_wake(struct bh_share_pages *pages);
 uint64_t bh_share_pages_until_ns(const struct bh_share_pages *pages);
 uint32_t bh_share_pages_slice(const struct bh_share_pages *pages);
 
-/* What its turns took so far, and the word `busy` of this second. */
+/* What its time slices took so far, and the word `busy` of this second. */
 void bh_share_pages_busy(struct bh_share_pages *pages, uint64_t used_ns, uint64_t busy);
 
 void bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes);
 uint64_t bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device);
 
-/* What its processes say that they asked the driver for, all together. */
+/* What its processes report to have asked the driver for, all together. */
 uint64_t bh_share_pages_seen_bytes(const struct bh_share_pages *pages, uint32_t device);
 
 /* How much of it that is: WHOLE when each process has all of it, ABSENT when none has any,
- * NOT when none has said, else PARTLY. */
+ * NOT when none has reported, else PARTLY. */
 enum bh_share_seen_kind bh_share_pages_seen_kind(const struct bh_share_pages *pages);
 
 #endif

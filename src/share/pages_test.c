@@ -116,7 +116,7 @@ test_found_again(void **state)
     BH_CHECK_DONE();
 }
 
-/* Limits of another version stay with who reads them, and this version's are made beside them. */
+/* Limits of another version stay with their readers, and this version's are made beside them. */
 static void
 test_limits(void **state)
 {

@@ -1,4 +1,4 @@
-/* What the processes of a lease say that they asked the driver for, all together. */
+/* What the processes of a lease report to have asked the driver for, all together. */
 #include "share/pages.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define MOST UINT32_MAX
 
-/* Rows: what three processes say, of which the last then dies. */
+/* Rows: what three processes report, of which the last then dies. */
 static const struct {
     const char *name;
     uint32_t kind[3], grains[3];
@@ -19,13 +19,13 @@ static const struct {
     uint64_t grains_all, grains_then;
     /* clang-format off */
 } cases[] = {
-    { "nobody has said", { 0, 0, 0 }, { 0, 0, 0 }, BH_SHARE_SEEN_NOT, BH_SHARE_SEEN_NOT, 0, 0 },
+    { "none has reported", { 0, 0, 0 }, { 0, 0, 0 }, BH_SHARE_SEEN_NOT, BH_SHARE_SEEN_NOT, 0, 0 },
     { "none can", { 1, 1, 1 }, { 0, 0, 0 }, BH_SHARE_SEEN_ABSENT, BH_SHARE_SEEN_ABSENT, 0, 0 },
     { "all", { 3, 3, 3 }, { 5, 7, 100 }, BH_SHARE_SEEN_WHOLE, BH_SHARE_SEEN_WHOLE, 112, 12 },
     { "one cannot", { 3, 3, 1 }, { 5, 7, 0 }, BH_SHARE_SEEN_PARTLY, BH_SHARE_SEEN_WHOLE, 12, 12 },
     { "one can", { 1, 1, 3 }, { 0, 0, 9 }, BH_SHARE_SEEN_PARTLY, BH_SHARE_SEEN_ABSENT, 9, 0 },
     { "a part", { 3, 2, 3 }, { 5, 7, 9 }, BH_SHARE_SEEN_PARTLY, BH_SHARE_SEEN_PARTLY, 21, 12 },
-    { "one has not said yet", { 3, 0, 0 }, { 5, 0, 0 }, BH_SHARE_SEEN_WHOLE, BH_SHARE_SEEN_WHOLE,
+    { "one has not reported yet", { 3, 0, 0 }, { 5, 0, 0 }, BH_SHARE_SEEN_WHOLE, BH_SHARE_SEEN_WHOLE,
       5, 5 },
     { "no such kind", { 3, 77, 77 }, { MOST, MOST, MOST }, BH_SHARE_SEEN_WHOLE,
       BH_SHARE_SEEN_WHOLE, 3 * (uint64_t)MOST, 2 * (uint64_t)MOST },
@@ -41,7 +41,6 @@ counts_are_added_up(void **state)
     struct bh_err err = { 0 };
     char path[256];
 
-    (void)state;
     assert_non_null(mkdtemp(open.folder));
     for (int d = 0; d < 2; d++)
         open.gpus[d] = (struct bh_share_gpu){ .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",
@@ -55,7 +54,7 @@ counts_are_added_up(void **state)
             atomic_store(&usage->seen_kind[s], cases[i].kind[s]);
             atomic_store(&usage->seen[s].grains[1], cases[i].grains[s]);
         }
-        atomic_store(&usage->seen_kind[3], 2); /* nobody has that slot */
+        atomic_store(&usage->seen_kind[3], 2); /* no process has that slot */
         atomic_store(&usage->seen[3].grains[1], 1000);
         BH_CHECK_EQ(cases[i].name, bh_share_pages_seen_kind(pages), cases[i].is);
         BH_CHECK_EQ(cases[i].name, bh_share_pages_seen_bytes(pages, 1) / BH_SHARE_SEEN_BYTES,

@@ -21,7 +21,7 @@ struct server {
     struct bh_share_site site;
     struct bh_share_lease *leases[BH_TIME_SLICES_MEMBERS_MAX];
     uint32_t count;
-    uint64_t state_ns; /* when it is told next */
+    uint64_t state_ns; /* when it is sent next */
     struct bh_err lost;
     bh_rc rc;
 };
@@ -101,7 +101,7 @@ server_close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
 
 _Static_assert(offsetof(struct bh_share_allow, lease) == 0 && offsetof(struct bh_share_holder, lease) == 0
                    && offsetof(struct bh_share_overhead, lease) == 0,
-               "what is said of a lease names it first");
+               "what is sent of a lease names it first");
 
 static bh_rc
 share_server_receive(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
@@ -154,7 +154,7 @@ server_control_ready(void *of, uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-/* A turn that ends may begin another; each lease is asked until all agree. */
+/* A time slice that ends may begin another; each lease is asked until all agree. */
 static void
 share_server_follow(struct server *server, uint64_t now_ns)
 {
@@ -178,7 +178,7 @@ server_until_next(const struct server *server, uint64_t now_ns)
     return (struct timespec){ (time_t)(wait / BH_NS_PER_S), (long)(wait % BH_NS_PER_S) };
 }
 
-/* What each had of its GPUs in the second that is over. */
+/* The time of its GPUs that each used in the last second. */
 static void
 share_server_measure(struct server *server, uint64_t now_ns)
 {

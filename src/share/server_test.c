@@ -1,4 +1,4 @@
-/* bulkhead-share as its two sides see it: the node on a socket, processes at the door. */
+/* bulkhead-share as its two sides see it: the node on a socket, processes on that of their lease. */
 #include "share/client_test.h"
 
 /* ---- stories ---- */
@@ -41,12 +41,12 @@ a_process_comes_and_dies(void **state)
 
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &more);
     }
-    BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and so they were heard */
+    BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and so they were received */
     BH_CHECK_EQ("the less of two, rounded up", atomic_load(&me.limits->device[0].overhead_units), 1);
     waitpid(other, NULL, 0);
     while (me.usage->pid[me.slot + 1] != 0 && tries-- > 0)
         bh_time_sleep(1000000);
-    BH_CHECK_EQ("nobody's", me.usage->pid[me.slot + 1], 0);
+    BH_CHECK_EQ("no process's", me.usage->pid[me.slot + 1], 0);
     close(me.fd);
     close_lease(fixture, 7);
     BH_CHECK_DONE();
@@ -82,7 +82,7 @@ three_counts_are_told(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who looks sees the pages, has no slot, and what its process joined as stays. */
+/* A reader sees the pages, has no slot, and what its process joined as stays. */
 static void
 one_observes(void **state)
 {
@@ -103,14 +103,14 @@ one_observes(void **state)
     BH_CHECK_EQ("again", next.answer, BH_SHARE_WELCOME);
     BH_CHECK_EQ("still mine", bh_share_used(me.usage, 0), 10);
     client_send(&me, BH_SHARE_WANT);
-    BH_CHECK("and heard", comes(&me, 0, 30000));
+    BH_CHECK("and received", comes(&me, 0, 30000));
     close(next.fd);
     close(me.fd);
     close_lease(fixture, 6);
     BH_CHECK_DONE();
 }
 
-/* Two copies of the library in one process (dlmopen) have a seat each; what it began as before
+/* Two copies of the library in one process (dlmopen) have a slot each; what it began as before
  * another program has none. */
 static int
 two_copies(const struct fixture *fixture)
@@ -153,7 +153,7 @@ each_copy_has_a_slot(void **state)
     BH_CHECK_DONE();
 }
 
-/* As many as there is room for; the next is refused at once, and nobody loses anything. */
+/* As many as there is room for; the next is refused at once, and the others lose nothing. */
 static void
 the_last_slot(void **state)
 {
@@ -166,7 +166,7 @@ the_last_slot(void **state)
     for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++) {
         client[i] = client_join(fixture, 4, new_one);
         if (client[i].answer != BH_SHARE_WELCOME)
-            fail_msg("guest %d", i);
+            fail_msg("process %d", i);
         if (i > 0) /* one mapping is enough to look */
             munmap(client[i].usage, sizeof(*client[i].usage));
         munmap((void *)(uintptr_t)client[i].limits, sizeof(*client[i].limits));
@@ -175,8 +175,8 @@ the_last_slot(void **state)
     late = client_join(fixture, 4, new_one);
     BH_CHECK_EQ("one too many", late.answer, BH_SHARE_FULL);
     for (int i = 0; i < 100 && fixture->notice.kind != BH_SHARE_NOTICE_FULL; i++)
-        BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and what comes before is heard */
-    BH_CHECK_EQ("the node is told", fixture->notice.kind, BH_SHARE_NOTICE_FULL);
+        BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and what comes before is received */
+    BH_CHECK_EQ("the node is notified", fixture->notice.kind, BH_SHARE_NOTICE_FULL);
     BH_CHECK_EQ("of this lease", fixture->notice.lease, 4);
     BH_CHECK_EQ("nothing lost", bh_share_used(client[0].usage, 0), 10);
     for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++)
@@ -186,7 +186,7 @@ the_last_slot(void **state)
     BH_CHECK_DONE();
 }
 
-/* Killed and started anew: what was reserved stays, who died meanwhile is found. */
+/* Killed and started anew: what was reserved stays, processes that died meanwhile are found. */
 static void
 started_anew(void **state)
 {
@@ -213,7 +213,7 @@ started_anew(void **state)
     stop_server(fixture, SIGKILL);
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
-    BH_CHECK_EQ("nobody reaps", bh_share_used(me.usage, 0), 105);
+    BH_CHECK_EQ("not reaped", bh_share_used(me.usage, 0), 105);
     start_server(fixture);
     assert_int_equal(server_ask(fixture, &open), BH_OK);
     BH_CHECK("found and reaped", falls_to(&me, 5));
@@ -221,7 +221,7 @@ started_anew(void **state)
     BH_CHECK_EQ("its slot", again.slot, me.slot);
     BH_CHECK_EQ("the same page", bh_share_used(again.usage, 0), 5);
     client_send(&again, BH_SHARE_WANT);
-    BH_CHECK("and turns", comes(&me, 0, 30000));
+    BH_CHECK("and time slices", comes(&me, 0, 30000));
     close(me.fd);
     close(again.fd);
     close_lease(fixture, 3);
@@ -269,7 +269,7 @@ server_refused(void **state)
     BH_CHECK_DONE();
 }
 
-/* More in a slot than was ever reserved: told, and not made good by others' memory. */
+/* More in a slot than was ever reserved: reported, and not made good by others' memory. */
 static void
 forged(void **state)
 {
@@ -289,8 +289,8 @@ forged(void **state)
     }
     waitpid(other, NULL, 0);
     server_await(fixture, BH_SHARE_MSG_NOTICE, &notice);
-    BH_CHECK_EQ("told", notice.kind, BH_SHARE_NOTICE_FORGED);
-    BH_CHECK_EQ("of whom", notice.pid, other);
+    BH_CHECK_EQ("reported", notice.kind, BH_SHARE_NOTICE_FORGED);
+    BH_CHECK_EQ("of which process", notice.pid, other);
     me = client_join(fixture, 5, new_one);
     BH_CHECK("its slot is not given again", me.answer == BH_SHARE_WELCOME && me.slot > 0);
     close(me.fd);
@@ -298,7 +298,7 @@ forged(void **state)
     BH_CHECK_DONE();
 }
 
-/* One that joined before an update goes on counting in its own page: nobody joins beside it. */
+/* One that joined before an update goes on counting in its own page: none joins beside it. */
 static void
 outdated(void **state)
 {
@@ -326,8 +326,8 @@ outdated(void **state)
     stop_server(fixture, SIGKILL);
     start_server(fixture);
     assert_int_equal(server_ask(fixture, &open), BH_OK);
-    BH_CHECK_EQ("told at once", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
-    for (int k = 0; k < 5; k++) /* of memory that is not in its page nothing is told */
+    BH_CHECK_EQ("reported at once", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
+    for (int k = 0; k < 5; k++) /* memory that is not in its page is not reported */
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
         it = client_join(fixture, 11,
@@ -337,7 +337,7 @@ outdated(void **state)
     }
     for (int k = 0; k < 100 && fixture->notice.pid != (uint32_t)getpid(); k++)
         assert_int_equal(server_ask(fixture, &open), BH_OK);
-    BH_CHECK_EQ("who", fixture->notice.pid, getpid());
+    BH_CHECK_EQ("which process", fixture->notice.pid, getpid());
     BH_CHECK_EQ("why", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
     kill(old, SIGKILL);
     waitpid(old, NULL, 0);
@@ -350,7 +350,7 @@ outdated(void **state)
     BH_CHECK_DONE();
 }
 
-/* A slot that somebody has is nobody else's, and what was reserved in it stays his. */
+/* A slot has one process, and what was reserved in it stays reserved. */
 static void
 anothers_slot(void **state)
 {
@@ -378,10 +378,10 @@ anothers_slot(void **state)
     close(thief.fd);
     me = client_join(fixture, 8, new_one);
     BH_CHECK("another", me.slot >= 0 && me.slot != slot);
-    BH_CHECK_EQ("his", bh_share_used(me.usage, 0), 100);
+    BH_CHECK_EQ("still reserved", bh_share_used(me.usage, 0), 100);
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
-    BH_CHECK("until he dies", falls_to(&me, 0));
+    BH_CHECK("until it dies", falls_to(&me, 0));
     close(me.fd);
     close_lease(fixture, 8);
     BH_CHECK_DONE();

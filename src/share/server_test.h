@@ -24,7 +24,7 @@ struct fixture {
     pid_t server;
     struct bh_link *link;
     struct bh_share_notice notice; /* the last one */
-    uint64_t round_ns;             /* of turns; 0: as usual */
+    uint64_t round_ns;             /* of time slices; 0: as usual */
 };
 
 static inline void

@@ -1,4 +1,4 @@
-/* Turns as processes at the door get and end them. */
+/* Time slices as connected processes get and end them. */
 #include "share/client_test.h"
 
 static void
@@ -30,8 +30,8 @@ slices_rotate(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who has a turn while others wait is told when it ends.  When nothing more of his fits in, the
- * next one has it, or he goes on; beside one that may come at any time there is no end. */
+/* One that has a time slice while others wait knows when it ends.  When nothing more of it fits in,
+ * the next one has it, or it continues; beside one that may come at any time there is no end. */
 static void
 a_slice_has_an_end(void **state)
 {
@@ -66,12 +66,12 @@ a_slice_has_an_end(void **state)
     slice = slice_of(&b);
     until_ns = UNTIL_OF(b);
     client_send(&b, BH_SHARE_DRAINED);
-    BH_CHECK("heard", server_ask(fixture, &open[0]) == BH_OK && server_ask(fixture, &open[0]) == BH_OK);
+    BH_CHECK("received", server_ask(fixture, &open[0]) == BH_OK && server_ask(fixture, &open[0]) == BH_OK);
     BH_CHECK_EQ("one of two is not enough", slice_of(&b), slice);
     client_send(&beside, BH_SHARE_IDLE);
     for (int i = 0; i < 50000 && slice_of(&b) == slice; i++)
         bh_time_sleep(100000);
-    BH_CHECK("it had less than the other: it goes on", comes(&b, BH_SHARE_CONTENDED, 0));
+    BH_CHECK("it used less than the other: it goes on", comes(&b, BH_SHARE_CONTENDED, 0));
     BH_CHECK("to another end", UNTIL_OF(b) != until_ns);
     BH_CHECK("a latency share",
              server_ask(fixture, &open[2]) == BH_OK && server_ask(fixture, &open[2]) == BH_OK);
@@ -89,7 +89,7 @@ server_slices_test_allow(struct fixture *fixture, uint64_t lease, bool paused)
     send_message(fixture, BH_SHARE_MSG_ALLOW, &allow);
 }
 
-/* One that is frozen in the middle of its turn keeps nobody out, and finds its own again. */
+/* One that is frozen in the middle of its time slice keeps no other out, and finds its own again. */
 static void
 one_is_paused(void **state)
 {
@@ -110,7 +110,7 @@ one_is_paused(void **state)
     server_slices_test_allow(fixture, 1, false);
     BH_CHECK("it waits again", comes(&b, BH_SHARE_SHUT, 30000));
     client_send(&b, BH_SHARE_DRAINED);
-    BH_CHECK("and has its turn", comes(&a, BH_SHARE_CONTENDED, 30000));
+    BH_CHECK("and has its time slice", comes(&a, BH_SHARE_CONTENDED, 30000));
     server_slices_test_allow(fixture, 9, true); /* no such lease: nothing */
     stop_server(fixture, SIGKILL);
     start_server(fixture);
@@ -126,7 +126,7 @@ one_is_paused(void **state)
     BH_CHECK_DONE();
 }
 
-/* That a turn was drained is said of that turn: who says it of an earlier one is late. */
+/* DRAINED names its time slice: one that names an earlier one is late. */
 static void
 late_words(void **state)
 {

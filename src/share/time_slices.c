@@ -6,18 +6,18 @@
 
 #define ROUND_DEFAULT_NS UINT64_C(40000000)
 #define STUCK_DEFAULT_NS UINT64_C(10000000000)
-#define RETRY_NS UINT64_C(1000000000) /* to end a turn that was stuck */
+#define RETRY_NS UINT64_C(1000000000) /* to end a time slice that was stuck */
 #define REST_DEFAULT_NS UINT64_C(1000000000)
-/* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
+/* A time slice is no shorter, however light its member: a hand-over costs some 60 us. */
 #define SLICE_LEAST_NS UINT64_C(2000000)
-#define PROBE_NS UINT64_C(20000000)  /* CONTENDED, of a quantum: who is idle says so within it */
+#define PROBE_NS UINT64_C(20000000)  /* CONTENDED, of a quantum: an idle one reports within it */
 #define LAST_NS UINT64_C(2000000000) /* and before its end, so that what was submitted ahead is done */
 #define NEVER UINT64_MAX
 #define THROTTLE 10
 #define GPUS 32
 
-/* `had` is what the member was charged, divided by its weight: ns x 4200 / parts.  Those that
- * meet on a GPU are compared by it.  It is made smaller for all before it can overflow. */
+/* The virtual runtime of a member is what it was charged, divided by its weight: ns x 4200 / parts.
+ * Members that share a GPU are compared by it.  It is made smaller for all before it can overflow. */
 #define VRUNTIME_MAX (UINT64_C(1) << 62)
 
 struct entity {
@@ -26,11 +26,11 @@ struct entity {
     struct bh_time_slices_member given, member; /* as it joined; as it is treated now */
     enum bh_time_slice slice;
     uint64_t vruntime, used_ns;
-    uint64_t since_ns;  /* of the turn's grant; ENDING: of its last charge */
+    uint64_t since_ns;  /* of the time slice's grant; ENDING: of its last charge */
     uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over;
                            stuck: when it is released or shut again */
-    uint64_t rested_ns; /* hard: no turn before */
-    bool whole;         /* CONTENDED: its turn is a quantum */
+    uint64_t rested_ns; /* hard: no time slice before */
+    bool whole;         /* CONTENDED: its time slice is a quantum */
     bool probing;       /* of a quantum: it is asked whether it is idle */
     uint64_t probe_ns;  /* when that changes next */
     uint64_t idle_ns;   /* when its rest is over; 0: it is not idle */
@@ -39,9 +39,9 @@ struct entity {
 struct bh_time_slices {
     uint64_t round_ns, stuck_ns, rest_ns;
     uint64_t now_ns;             /* when it was decided last */
-    uint64_t min_vruntime[GPUS]; /* of each GPU: the least `had` of those that want it, never less
-                             than it was; the virtual time of fair queueing */
-    uint32_t count;              /* seats that were ever taken */
+    uint64_t min_vruntime[GPUS]; /* of each GPU: the least virtual runtime of those that want it,
+                                  never less than it was; the virtual time of fair queueing */
+    uint32_t count;              /* entities that were ever taken */
     struct entity entity[BH_TIME_SLICES_MEMBERS_MAX];
 };
 
@@ -117,7 +117,7 @@ slices_make_smaller(struct bh_time_slices *slices)
         slices->min_vruntime[g] -= slices->min_vruntime[g] < least ? slices->min_vruntime[g] : least;
 }
 
-/* Charge what the turn took up to now, as often as anybody looks: so a long one weighs at
+/* Charge what the time slice took up to now, at each call: so a long one weighs at
  * once, and is charged for once. */
 static void
 slices_charge(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
@@ -156,7 +156,7 @@ slices_raise_min_vruntimes(struct bh_time_slices *slices)
         slices_raise_min_vruntime(slices, g);
 }
 
-/* Who was away has saved up no more than `most` against those that were not, as they stand
+/* One that was away has saved up no more than `most` against those that were not, as they stand
  * now. */
 static void
 slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns, uint64_t most)
@@ -171,7 +171,7 @@ slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t n
             entity->vruntime = slices->min_vruntime[g] - most;
 }
 
-/* ---- whose turn ---- */
+/* ---- which member is next ---- */
 
 static bool
 slices_is_pending(const struct entity *entity, uint64_t now_ns)
@@ -193,8 +193,8 @@ slices_is_whole(const struct bh_time_slices *slices, const struct entity *entity
     return true;
 }
 
-/* How long until it is a turn ahead of the first that waits for its GPUs: as far as it falls
- * behind while the others have theirs.  So what the last turn took too long is taken from the
+/* How long until it is a time slice ahead of the first that waits for its GPUs: as far as it falls
+ * behind while the others have theirs.  So what the last time slice took too long is taken from the
  * next. */
 static uint64_t
 slices_length_ns(const struct bh_time_slices *slices, const struct entity *entity, uint64_t now_ns)
@@ -283,7 +283,7 @@ slices_end(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns
     entity->until_ns = now_ns + (entity->paused ? BH_TIME_SLICES_PAUSE_NS : slices->stuck_ns);
 }
 
-/* Nothing of it is left, or nobody will say so. */
+/* Nothing of it is left, or no process will report it. */
 static void
 slices_be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
@@ -356,7 +356,7 @@ slices_probe(const struct bh_time_slices *slices, struct entity *entity, uint64_
 }
 
 /* What does not end may wait for what is not submitted yet: a collective of several processes or
- * GPUs, of which the turn's end cut off a part.  So it goes on beside the others, and now and then
+ * GPUs, of which the time slice's end cut off a part.  So it goes on beside the others, and now and then
  * it is tried whether it can end.  Not one that is throttled: it gets no more for being stuck. */
 static void
 slices_be_stuck(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
@@ -390,8 +390,8 @@ slices_entity_update(struct bh_time_slices *slices, struct entity *entity, uint6
     slices_probe(slices, entity, now_ns);
 }
 
-/* End what is due, then give turns in order: who cannot have its turn yet keeps its GPUs from
- * those that come after it, so that one that spans several gets them all in the end. */
+/* End what is due, then give time slices in order: one that cannot have its time slice yet keeps its GPUs
+ * from those that come after it, so that one that spans several gets them all in the end. */
 static void
 slices_decide(struct bh_time_slices *slices, uint64_t now_ns)
 {
@@ -487,7 +487,7 @@ bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t i
     if (entity->slice == BH_TIME_SLICE_ENDING)
         bh_time_slices_drained(slices, now_ns, index);
     else if (entity->until_ns == before_ns)
-        entity->until_ns++; /* the same lead over the others: told anew all the same */
+        entity->until_ns++; /* the same lead over the others: announced anew all the same */
 }
 
 void
@@ -541,7 +541,7 @@ bh_time_slices_throttle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t
 {
     struct entity *entity = slices_entity_get(slices, index);
 
-    slices_charge(slices, entity, now_ns); /* by the weight that it had */
+    slices_charge(slices, entity, now_ns); /* by its weight until now */
     entity->member = entity->given;
     if (throttled) {
         entity->member.weight = (entity->given.weight + THROTTLE - 1) / THROTTLE;
@@ -576,7 +576,7 @@ bh_time_slices_next(const struct bh_time_slices *slices)
         else if (entity->slice == BH_TIME_SLICE_CONTENDED || entity->slice == BH_TIME_SLICE_ENDING)
             at = entity->until_ns;
         else if (entity->slice == BH_TIME_SLICE_NONE && slices_does_want(entity) && entity->member.hard
-                 && entity->rested_ns > slices->now_ns) /* else it waits for another's turn */
+                 && entity->rested_ns > slices->now_ns) /* else it waits for another's time slice */
             at = entity->rested_ns;
         if (at < next)
             next = at;

@@ -6,24 +6,24 @@
 
 #include "base/err.h"
 
-/* Who may use shared GPUs when: turns of their time, in proportion to weights.
+/* Which lease may use shared GPUs when: time slices of their time, in proportion to weights.
  *
- * A member is a lease with shares of one GPU or of several.  It holds a turn on all of them
- * at once or on none, so that what spans GPUs runs on all or waits on none.  Turns of two members
+ * A member is a lease with shares of one GPU or of several.  It holds a time slice on all of them
+ * at once or on none, so that what spans GPUs runs on all or waits on none.  Time slices of two members
  * never meet on a GPU: one ends when all that was submitted in it is done.
  *
- * What a turn took is charged by the clock, from its grant to its end, and the next one goes
- * to who had least for its weight.  So who submits long kernels, which cannot be stopped, pays
- * with the turns after; no turn is lost to who has nothing to do.  The times are
+ * What a time slice took is charged by the clock, from its grant to its end, and the next one goes
+ * to the one with the least virtual runtime.  So one that submits long kernels, which cannot be stopped, pays
+ * with the time slices after; no time slice is lost to one that has nothing to do.  The times are
  * assumed: none was measured on a GPU yet.
  *
- * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a turn is a
- * quantum on an average, longer for who has the larger weight, and who stops for a moment keeps
- * it.  It is OPEN, and CONTENDED for a moment each second, so that who has nothing to do says so.
- * Where one that is not multiplexed wants one of the same GPUs they take turns as all do.
+ * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a
+ * quantum on an average, longer for the larger weight, and one that stops for a moment keeps
+ * it.  It is OPEN, and CONTENDED for a moment each second, so that one that has nothing to do reports it.
+ * Where one that is not multiplexed wants one of the same GPUs they share its time as all do.
  *
  * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
- * go back, and after each call bh_time_slices_state says what each member's turn shall be. */
+ * go back, and after each call bh_time_slices_state says what each member's time slice shall be. */
 struct bh_time_slices;
 
 enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
@@ -33,8 +33,8 @@ enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
 #define BH_TIME_SLICES_PAUSE_NS UINT64_C(50000000)
 
 struct bh_time_slices_options {
-    uint64_t round_ns; /* all that want have a turn in about so long; 0: 40 ms */
-    uint64_t stuck_ns; /* a turn that does not end within it no longer keeps others out, and
+    uint64_t round_ns; /* all that want have a time slice in about so long; 0: 40 ms */
+    uint64_t stuck_ns; /* a time slice that does not end within it no longer keeps others out, and
                           goes on beside them for as long; 0: 10 s */
     uint64_t rest_ns;  /* a quantum goes on while its member is idle for no longer; 0: 1 s */
 };
@@ -42,14 +42,14 @@ struct bh_time_slices_options {
 struct bh_time_slices_member {
     uint32_t gpus;       /* bit g: has a share of GPU g */
     uint32_t weight;     /* in parts, 1 to BH_TIME_SLICES_WEIGHT_MAX */
-    bool hard;           /* no more than its weight of 4200, also when nobody else wants */
-    bool latency;        /* its turns come first, as long as it has had no more than its due */
+    bool hard;           /* no more than its weight of 4200, also when no other wants */
+    bool latency;        /* its time slices come first, as long as its virtual runtime is not ahead */
     uint64_t quantum_ns; /* of a multiplexed one, that is neither hard nor latency; 0: none */
 };
 
 enum bh_time_slice {
     BH_TIME_SLICE_NONE,      /* may submit nothing, has nothing on the GPUs */
-    BH_TIME_SLICE_OPEN,      /* may submit; nobody else wants, or it has a quantum */
+    BH_TIME_SLICE_OPEN,      /* may submit; no other wants, or it has a quantum */
     BH_TIME_SLICE_CONTENDED, /* may submit; others wait */
     BH_TIME_SLICE_ENDING,    /* may submit nothing; what was submitted is not done yet */
 };
@@ -59,7 +59,7 @@ BH_MUST_USE struct bh_time_slices *bh_time_slices_new(const struct bh_time_slice
 void bh_time_slices_free(struct bh_time_slices *slices);
 BH_AUTO_DEFINE(struct bh_time_slices *, bh_time_slices_free)
 
-/* Add a member; it starts level with those that it meets.
+/* Add a member; it starts at the virtual runtime of those that share its GPUs.
  *   BH_INVALID  no GPU, a weight out of range, or a quantum beside what forbids it
  *   BH_FULL     BH_TIME_SLICES_MEMBERS_MAX are here */
 BH_MUST_USE bh_rc bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns,
@@ -72,26 +72,26 @@ void bh_time_slices_leave(struct bh_time_slices *slices, uint64_t now_ns, uint32
 /* The member has work; it keeps wanting until it is idle. */
 void bh_time_slices_want(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* Nothing of it is left on its GPUs: the end of a turn that is ENDING, otherwise nothing. */
+/* Nothing of it is left on its GPUs: the end of a time slice that is ENDING, otherwise nothing. */
 void bh_time_slices_drained(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* Nothing of it is left on its GPUs and nothing more comes in this turn, though it wants: what is
- * left of a turn that is CONTENDED is too short for what it has to do.  The turn is over, or, where
- * none that waits comes before it, goes on with another end. */
+/* Nothing of it is left on its GPUs and nothing more comes in this time slice, though it wants: what is
+ * left of a time slice that is CONTENDED is too short for what it has to do.  The time slice is over, or,
+ * where none that waits comes before it, goes on with another end. */
 void bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* It wants no more: its turn ends, whatever time it had left; a quantum after the rest that it
+/* It wants no more: its time slice ends, whatever time it had left; a quantum after the rest that it
  * may take. */
 void bh_time_slices_idle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* Its processes are stopped, or about to be: it has no turn until it is resumed, and what it
- * wants is kept until then.  A turn that it has ends, at the latest after BH_TIME_SLICES_PAUSE_NS:
- * nobody may be there to say that it is drained.  Either may be said again. */
+/* Its processes are stopped, or about to be: it has no time slice until it is resumed, and what it
+ * wants is kept until then.  A time slice that it has ends, at the latest after BH_TIME_SLICES_PAUSE_NS:
+ * no process may be left to report that it is drained.  Either may be called again. */
 void bh_time_slices_pause(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 void bh_time_slices_resume(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* It has more than it may, and gets less for it: a tenth of its weight and never more, until that
- * is taken back.  Either may be said again. */
+ * is taken back.  Either may be called again. */
 void bh_time_slices_throttle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index, bool throttled);
 
 /* Time passed.  Call at bh_time_slices_next at the latest. */
@@ -102,18 +102,18 @@ uint64_t bh_time_slices_next(const struct bh_time_slices *slices);
 
 enum bh_time_slice bh_time_slices_state(const struct bh_time_slices *slices, uint32_t index);
 
-/* When a turn that is CONTENDED shall end, for who has it to plan for; it changes with each grant.
- * 0: nothing to plan for.  No turn that is CONTENDED, a quantum, which is long, or one that a
+/* When a time slice that is CONTENDED shall end, for its holder to plan for; it changes with each grant.
+ * 0: nothing to plan for.  No time slice that is CONTENDED, a quantum, which is long, or one that a
  * latency member may cut short: what is submitted far ahead would keep that one waiting. */
 uint64_t bh_time_slices_until_ns(const struct bh_time_slices *slices, uint32_t index);
 
-/* What it was charged so far, of one GPU's time; a turn that goes on is not in it. */
+/* What it was charged so far, of one GPU's time; a time slice that goes on is not in it. */
 uint64_t bh_time_slices_used_ns(const struct bh_time_slices *slices, uint32_t index);
 
-/* The same with the turn that goes on. */
+/* The same with the time slice that goes on. */
 uint64_t bh_time_slices_granted_ns(const struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* Whether its turn did not end in time, so that others run beside it.  Its state is CONTENDED then,
+/* Whether its time slice did not end in time, so that others run beside it.  Its state is CONTENDED then,
  * without an end, and for a second after each stuck_ns ENDING, until it is drained or idle. */
 bool bh_time_slices_is_stuck(const struct bh_time_slices *slices, uint32_t index);
 

@@ -1,5 +1,5 @@
-/* Turns under load: who gets how much of a GPU that several use without a pause, and what holds
- * whatever comes.  With SHOW in the environment the figures are told. */
+/* Time slices under load: how much each gets of a GPU that several use without a pause, and what holds
+ * whatever comes.  With SHOW in the environment the figures are printed. */
 #include "share/time_slices.h"
 
 #include <stdlib.h>
@@ -108,7 +108,7 @@ is_exclusive(const struct history *history)
     return true;
 }
 
-/* An end is told of a CONTENDED turn alone, it is in the future, and the arbiter keeps to it. */
+/* Only a CONTENDED time slice has an end, it is in the future, and the arbiter keeps to it. */
 static bool
 keeps_to_its_ends(const struct history *history)
 {
@@ -127,7 +127,6 @@ keeps_to_its_ends(const struct history *history)
 static void
 any_history(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct history history = { .slices = slices_make(SECOND), .random = seed };
         uint64_t used = 0;
@@ -250,7 +249,7 @@ one_more(const struct world *world, uint32_t tenant)
     return world->now_ns + usual_ns + usual_ns / 2 <= until_ns;
 }
 
-/* Whoever holds the turn runs kernel after kernel, until it must end, or the next one would
+/* The holder of the time slice runs kernel after kernel, until it must end, or the next one would
  * come too late in it. */
 static void
 slices_load_test_run(struct world *world)
@@ -387,20 +386,14 @@ static const struct load loads[] = {
 static void
 shares(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
         check_load(&loads[i]);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_history),
-        cmocka_unit_test(shares),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(any_history),
+    cmocka_unit_test(shares),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -4,15 +4,21 @@
 
 #include "share/time_slices_test.h"
 
-/* ---- a story each ---- */
+static struct bh_time_slices *slices; /* of the case that runs */
+
+static uint32_t
+slices_add(uint32_t gpus, uint32_t weight)
+{
+    return slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = gpus, .weight = weight });
+}
+
+/* ---- a case each ---- */
 
 static void
-alone(void **state)
+alone(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100);
 
-    (void)state;
     BH_CHECK_EQ("shut before it wants", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
     bh_time_slices_want(slices, 5, a);
     BH_CHECK_EQ("at once", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
@@ -20,22 +26,17 @@ alone(void **state)
     bh_time_slices_tick(slices, 60 * SECOND);
     BH_CHECK_EQ("for as long as it likes", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("charged", bh_time_slices_used_ns(slices, a), 60 * SECOND - 5);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 static void
-hand_over(void **state)
+hand_over(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 1 * MS, b);
     BH_CHECK_EQ("others wait", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
-    BH_CHECK_EQ("half a turn ahead", bh_time_slices_next(slices), 10 * MS);
+    BH_CHECK_EQ("half a time slice ahead", bh_time_slices_next(slices), 10 * MS);
     bh_time_slices_tick(slices, 20 * MS);
     BH_CHECK_EQ("over", bh_time_slices_state(slices, a), BH_TIME_SLICE_ENDING);
     BH_CHECK_EQ("not before it is drained", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
@@ -45,37 +46,27 @@ hand_over(void **state)
     bh_time_slices_idle(slices, 42 * MS, b);
     BH_CHECK_EQ("shut, to be sure", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_drained(slices, 42 * MS, b);
-    BH_CHECK_EQ("no turn is kept by who is idle", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("no idle one keeps a time slice", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("by the clock, to the end", bh_time_slices_used_ns(slices, a), 41 * MS);
-    BH_CHECK_EQ("what it had", bh_time_slices_used_ns(slices, b), 1 * MS);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
+    BH_CHECK_EQ("what it used", bh_time_slices_used_ns(slices, b), 1 * MS);
 }
 
 static void
-death(void **state)
+death(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 1 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 4200 });
+    uint32_t a = slices_add(1, 1), b = slices_add(1, 4200);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_leave(slices, 1, a);
-    BH_CHECK_EQ("its turn is free", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
+    BH_CHECK_EQ("its time slice is free", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
 }
 
 static void
-stuck(void **state)
+stuck(void)
 {
-    struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_tick(slices, 20 * MS + 20 * MS);
@@ -88,13 +79,11 @@ stuck(void **state)
     BH_CHECK("and one of many again", !bh_time_slices_is_stuck(slices, a));
     bh_time_slices_tick(slices, 6 * SECOND);
     BH_CHECK_EQ("it pays", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
-/* A collective of which the end of the turn cut off a part: the rest must come for it to end. */
+/* A collective of which the end of the time slice cut off a part: the rest must come for it to end. */
 static void
-stuck_goes_on(void **state)
+stuck_goes_on(void)
 {
     static const struct {
         uint64_t at_ms;
@@ -102,11 +91,8 @@ stuck_goes_on(void **state)
     } looks[] = { { 1040, BH_TIME_SLICE_CONTENDED }, { 2039, BH_TIME_SLICE_CONTENDED },
                   { 2040, BH_TIME_SLICE_ENDING },    { 3039, BH_TIME_SLICE_ENDING },
                   { 3040, BH_TIME_SLICE_CONTENDED }, { 4039, BH_TIME_SLICE_CONTENDED } };
-    struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 3, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(3, 2100), b = slices_add(1, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_tick(slices, 40 * MS);
@@ -115,7 +101,7 @@ stuck_goes_on(void **state)
         BH_CHECK("it will be looked at", bh_time_slices_next(slices) <= looks[i].at_ms * MS + SECOND);
         bh_time_slices_tick(slices, looks[i].at_ms * MS);
         BH_CHECK_EQ("goes on, and is tried again", bh_time_slices_state(slices, a), looks[i].slice);
-        BH_CHECK("told as stuck", bh_time_slices_is_stuck(slices, a));
+        BH_CHECK("reported as stuck", bh_time_slices_is_stuck(slices, a));
         BH_CHECK_EQ("without an end", bh_time_slices_until_ns(slices, a), 0);
         BH_CHECK("beside the other", bh_time_slices_state(slices, b) != BH_TIME_SLICE_NONE);
     }
@@ -123,18 +109,13 @@ stuck_goes_on(void **state)
     BH_CHECK_EQ("over", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
     BH_CHECK("and one of many", !bh_time_slices_is_stuck(slices, a));
     BH_CHECK_EQ("charged for all of it", bh_time_slices_used_ns(slices, a), 4039 * MS);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 static void
-stuck_and_throttled(void **state)
+stuck_and_throttled(void)
 {
-    struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
 
-    (void)state;
     bh_time_slices_throttle(slices, 0, a, true);
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
@@ -145,20 +126,15 @@ stuck_and_throttled(void **state)
                                                 || bh_time_slices_state(slices, a) == BH_TIME_SLICE_ENDING);
     }
     BH_CHECK("it was", bh_time_slices_is_stuck(slices, a));
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 /* One whose processes are frozen says nothing; it is not waited for, and pays for no pause. */
 static void
-slices_paused(void **state)
+slices_paused(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
     uint64_t over = 5 * MS + BH_TIME_SLICES_PAUSE_NS, used;
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 1 * MS, b);
     bh_time_slices_pause(slices, 5 * MS, a);
@@ -166,12 +142,12 @@ slices_paused(void **state)
     bh_time_slices_pause(slices, 20 * MS, a);
     BH_CHECK_EQ("soon over", bh_time_slices_next(slices), over);
     bh_time_slices_tick(slices, over);
-    BH_CHECK_EQ("nobody says that it is drained", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
+    BH_CHECK_EQ("none reports that it is drained", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
     BH_CHECK("and it is not stuck", !bh_time_slices_is_stuck(slices, a));
     BH_CHECK_EQ("the GPU is the other's", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, SECOND, a);
     BH_CHECK_EQ("what it wants waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
-    BH_CHECK_EQ("and hurries nobody", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("and ends no other's", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("nothing will happen", bh_time_slices_next(slices) == UINT64_MAX, true);
     used = bh_time_slices_used_ns(slices, a);
     BH_CHECK_EQ("charged to its end", used, over);
@@ -184,19 +160,14 @@ slices_paused(void **state)
     }
     used = (bh_time_slices_used_ns(slices, a) - used) / MS;
     BH_CHECK("no hour is made good", used > 450 && used < 600);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 /* The same with one that was drained, asked for nothing, or is back before its time is over. */
 static void
-paused_and_drained(void **state)
+paused_and_drained(void)
 {
-    struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_pause(slices, 2 * MS, a);
@@ -216,19 +187,13 @@ paused_and_drained(void **state)
     bh_time_slices_tick(slices, 2 * SECOND + BH_TIME_SLICES_PAUSE_NS);
     BH_CHECK_EQ("what was stuck is over, too", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
     BH_CHECK("and stuck no more", !bh_time_slices_is_stuck(slices, b));
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 static void
-gang(void **state)
+gang(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 2, .weight = 2100 });
-    uint32_t both = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 3, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(2, 2100), both = slices_add(3, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     BH_CHECK_EQ("side by side", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
@@ -243,8 +208,6 @@ gang(void **state)
     bh_time_slices_drained(slices, 44 * MS, both);
     BH_CHECK_EQ("again", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("side by side again", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 #define MULTIPLEXED(parts)                                                                                   \
@@ -252,7 +215,7 @@ gang(void **state)
 
 /* To that moment, a millisecond at a time; how many of them it was CONTENDED. */
 static uint64_t
-slices_advance(struct bh_time_slices *slices, uint32_t index, uint64_t from_ms, uint64_t to_ms)
+slices_advance(uint32_t index, uint64_t from_ms, uint64_t to_ms)
 {
     uint64_t contended = 0;
 
@@ -263,70 +226,62 @@ slices_advance(struct bh_time_slices *slices, uint32_t index, uint64_t from_ms, 
     return contended;
 }
 
-/* The GPU goes from one to the other whole, and who stops for a moment keeps it. */
+/* The GPU goes from one to the other whole, and one that stops for a moment keeps it. */
 static void
-multiplexed(void **state)
+multiplexed(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
     uint32_t a = slices_join(slices, 0, MULTIPLEXED(1050)), b = slices_join(slices, 0, MULTIPLEXED(1050)), c;
     uint64_t asked;
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 1 * MS, b);
     BH_CHECK_EQ("open though another waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("asked after a second", bh_time_slices_next(slices), 1001 * MS);
-    asked = slices_advance(slices, a, 1, 4000);
+    asked = slices_advance(a, 1, 4000);
     BH_CHECK_EQ("20 ms each second", asked, 3 * 20);
     BH_CHECK_EQ("and open again", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
-    slices_advance(slices, a, 4001, 4065);
+    slices_advance(a, 4001, 4065);
     bh_time_slices_idle(slices, 4065 * MS, a);
     BH_CHECK_EQ("a rest", bh_time_slices_next(slices), 5065 * MS);
     bh_time_slices_idle(slices, 4500 * MS, a);
-    BH_CHECK_EQ("is no longer when it is said twice", bh_time_slices_next(slices), 5065 * MS);
+    BH_CHECK_EQ("is no longer when it is called twice", bh_time_slices_next(slices), 5065 * MS);
     BH_CHECK_EQ("it says when it is back", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
     bh_time_slices_want(slices, 4600 * MS, a);
     BH_CHECK_EQ("back in time", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
-    slices_advance(slices, a, 4601, 5605);
+    slices_advance(a, 4601, 5605);
     bh_time_slices_idle(slices, 5605 * MS, a);
     bh_time_slices_tick(slices, 6605 * MS);
     BH_CHECK_EQ("too long", bh_time_slices_state(slices, a), BH_TIME_SLICE_ENDING);
     bh_time_slices_drained(slices, 6605 * MS, a);
     BH_CHECK_EQ("wants nothing", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, 10 * SECOND, a);
-    slices_advance(slices, b, 10000, 24000);
+    slices_advance(b, 10000, 24000);
     BH_CHECK_EQ("waits for a quantum", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
     c = slices_join(slices, 24 * SECOND, (struct bh_time_slices_member){ .gpus = 1, .weight = 1050 });
     bh_time_slices_want(slices, 24 * SECOND, c);
     BH_CHECK_EQ("with one of another mode as any", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
-    BH_CHECK("in turns of ms", bh_time_slices_next(slices) < 24 * SECOND + 41 * MS);
+    BH_CHECK("in time slices of ms", bh_time_slices_next(slices) < 24 * SECOND + 41 * MS);
     bh_time_slices_idle(slices, 24 * SECOND + MS, b);
     BH_CHECK_EQ("no rest either", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 static void
-multiplexed_at_its_end(void **state)
+multiplexed_at_its_end(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
     uint32_t a = slices_join(slices, 0, MULTIPLEXED(1050)), b = slices_join(slices, 0, MULTIPLEXED(1050));
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
-    bh_time_slices_want(slices, 0, b); /* half a quantum: the first is ahead of nobody */
-    slices_advance(slices, a, 0, 12900);
+    bh_time_slices_want(slices, 0, b); /* half a quantum: the first is ahead of none */
+    slices_advance(a, 0, 12900);
     BH_CHECK_EQ("open", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
-    BH_CHECK_EQ("all of the last two seconds", slices_advance(slices, a, 13000, 14999), 2000);
-    slices_advance(slices, a, 15000, 15000);
+    BH_CHECK_EQ("all of the last two seconds", slices_advance(a, 13000, 14999), 2000);
+    slices_advance(a, 15000, 15000);
     BH_CHECK_EQ("over", bh_time_slices_state(slices, a), BH_TIME_SLICE_ENDING);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
-/* Two that never rest, for an hour; how often each was granted a turn. */
+/* Two that never rest, for an hour; how often each was granted a time slice. */
 static void
-play_an_hour(struct bh_time_slices *slices, const uint32_t at[2], uint32_t ret_grants[2])
+play_an_hour(const uint32_t at[2], uint32_t ret_grants[2])
 {
     enum bh_time_slice before[2] = { BH_TIME_SLICE_NONE, BH_TIME_SLICE_NONE };
 
@@ -344,7 +299,7 @@ play_an_hour(struct bh_time_slices *slices, const uint32_t at[2], uint32_t ret_g
     }
 }
 
-/* How long turns are, and what each had. */
+/* How long time slices are, and the time each used. */
 static void
 multiplexed_for_long(void **state)
 {
@@ -357,16 +312,15 @@ multiplexed_for_long(void **state)
         { "three to one", { 1575, 525 }, { 75, 25 }, { 45, 15 } },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct bh_time_slices *slices = slices_make(0);
         uint32_t at[2], grants[2] = { 0, 0 };
 
+        slices = slices_make(0);
         for (int m = 0; m < 2; m++) {
             at[m] = slices_join(slices, 0, MULTIPLEXED(cases[i].weight[m]));
             bh_time_slices_want(slices, 0, at[m]);
         }
-        play_an_hour(slices, at, grants);
+        play_an_hour(at, grants);
         for (int m = 0; m < 2; m++) {
             uint64_t used_s = bh_time_slices_used_ns(slices, at[m]) / SECOND;
 
@@ -381,14 +335,12 @@ multiplexed_for_long(void **state)
 }
 
 static void
-latency(void **state)
+latency(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t batch = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t batch = slices_add(1, 2100);
     uint32_t quick =
         slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100, .latency = true });
 
-    (void)state;
     bh_time_slices_want(slices, 0, batch);
     bh_time_slices_want(slices, 1 * MS, quick);
     BH_CHECK_EQ("makes way at once", bh_time_slices_state(slices, batch), BH_TIME_SLICE_ENDING);
@@ -397,20 +349,16 @@ latency(void **state)
     for (uint64_t now = 3 * MS; now < 200 * MS; now += MS)
         bh_time_slices_tick(slices, now);
     BH_CHECK_EQ("not for ever", bh_time_slices_state(slices, quick), BH_TIME_SLICE_ENDING);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
-/* First also where it had more of the GPU than the other, up to a round. */
+/* First also where it used more of the GPU than the other, up to a round. */
 static void
-latency_that_was_granted_more(void **state)
+latency_that_was_granted_more(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t batch = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t batch = slices_add(1, 2100);
     uint32_t quick =
         slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100, .latency = true });
 
-    (void)state;
     bh_time_slices_want(slices, 0, quick);
     bh_time_slices_idle(slices, 10 * MS, quick);
     bh_time_slices_drained(slices, 10 * MS, quick);
@@ -418,39 +366,28 @@ latency_that_was_granted_more(void **state)
     BH_CHECK_EQ("alone", bh_time_slices_state(slices, batch), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, 11 * MS, quick);
     BH_CHECK_EQ("makes way at once", bh_time_slices_state(slices, batch), BH_TIME_SLICE_ENDING);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 /* A hundredth of the GPU would be 0.4 ms of each round, and a hand-over costs a tenth of that. */
 static void
-light_beside_heavy(void **state)
+light_beside_heavy(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t heavy = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 4200 });
-    uint32_t light = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 42 });
+    uint32_t heavy = slices_add(1, 4200), light = slices_add(1, 42);
 
-    (void)state;
     bh_time_slices_want(slices, 0, heavy);
     bh_time_slices_want(slices, 0, light);
     bh_time_slices_tick(slices, 50 * MS);
     bh_time_slices_drained(slices, 50 * MS, heavy);
-    BH_CHECK_EQ("its turn", bh_time_slices_state(slices, light), BH_TIME_SLICE_CONTENDED);
+    BH_CHECK_EQ("its time slice", bh_time_slices_state(slices, light), BH_TIME_SLICE_CONTENDED);
     BH_CHECK_EQ("is no shorter", bh_time_slices_next(slices), 52 * MS);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 /* All GPUs of one that waits for several are kept for it, whichever is free first. */
 static void
-gang_waits_for_the_first(void **state)
+gang_waits_for_the_first(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 2, .weight = 2100 });
-    uint32_t both = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 3, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(2, 2100), both = slices_add(3, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_want(slices, 1, both);
@@ -459,12 +396,10 @@ gang_waits_for_the_first(void **state)
     BH_CHECK_EQ("the second is kept for it", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
     bh_time_slices_drained(slices, 43 * MS, a);
     BH_CHECK_EQ("both", bh_time_slices_state(slices, both), BH_TIME_SLICE_CONTENDED);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 static void
-refusals(void **state)
+refusals(void)
 {
     static const struct {
         const char *name;
@@ -478,38 +413,31 @@ refusals(void **state)
         { "quick quanta", { .gpus = 1, .weight = 1, .latency = true, .quantum_ns = 1 }, BH_INVALID },
         { "a GPU", { .gpus = 1, .weight = 4200 }, BH_OK },
     };
-    struct bh_time_slices *slices = slices_make(0);
     struct bh_err err = { 0 };
     uint32_t index = 7;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         BH_CHECK_EQ(cases[i].name, bh_time_slices_join(slices, 0, &cases[i].member, &index, &err),
                     cases[i].rc);
     for (uint32_t i = 1; i < BH_TIME_SLICES_MEMBERS_MAX; i++)
         slices_join(slices, 0, cases[5].member);
     BH_CHECK_EQ("full", bh_time_slices_join(slices, 0, &cases[5].member, &index, &err), BH_FULL);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
-/* ---- the end of a turn, for who plans for it ---- */
+/* ---- the end of a time slice, for its holder ---- */
 
 static void
-until(void **state)
+until(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
     uint32_t quick, elsewhere;
 
-    (void)state;
-    BH_CHECK_EQ("no turn", bh_time_slices_until_ns(slices, a), 0);
+    BH_CHECK_EQ("no time slice", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 0, a);
-    BH_CHECK_EQ("nobody waits", bh_time_slices_until_ns(slices, a), 0);
+    BH_CHECK_EQ("none waits", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 1 * MS, b);
     BH_CHECK_EQ("as the arbiter has it", bh_time_slices_until_ns(slices, a), 10 * MS);
-    BH_CHECK_EQ("not of who waits", bh_time_slices_until_ns(slices, b), 0);
+    BH_CHECK_EQ("not of one that waits", bh_time_slices_until_ns(slices, b), 0);
     elsewhere = slices_join(slices, 2 * MS,
                             (struct bh_time_slices_member){ .gpus = 2, .weight = 1, .latency = true });
     BH_CHECK_EQ("on another GPU", bh_time_slices_until_ns(slices, a), 10 * MS);
@@ -518,7 +446,7 @@ until(void **state)
     BH_CHECK_EQ("one that may come at any time", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 3 * MS, quick);
     bh_time_slices_drained(slices, 3 * MS, a);
-    BH_CHECK_EQ("its own turn is cut by nobody", bh_time_slices_state(slices, quick),
+    BH_CHECK_EQ("no other cuts its own time slice", bh_time_slices_state(slices, quick),
                 BH_TIME_SLICE_CONTENDED);
     BH_CHECK("so it has an end", bh_time_slices_until_ns(slices, quick) > 3 * MS);
     bh_time_slices_leave(slices, 4 * MS, quick);
@@ -528,77 +456,66 @@ until(void **state)
     bh_time_slices_tick(slices, 100 * MS);
     BH_CHECK_EQ("over", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     BH_CHECK_EQ("nothing to plan for", bh_time_slices_until_ns(slices, b), 0);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 /* A quantum is long: nothing is submitted for the whole of it. */
 static void
-until_of_a_quantum(void **state)
+until_of_a_quantum(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
     uint32_t a = slices_join(slices, 0, MULTIPLEXED(1050)), b = slices_join(slices, 0, MULTIPLEXED(1050));
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
-    slices_advance(slices, a, 0, 14000);
+    slices_advance(a, 0, 14000);
     BH_CHECK_EQ("its last seconds", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
     BH_CHECK_EQ("no end", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_finish(slices, 14000 * MS, a);
     BH_CHECK_EQ("nor is it given up", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 static void
-finished(void **state)
+finished(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
     uint64_t end;
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_finish(slices, 0, a);
-    BH_CHECK_EQ("nobody waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("none waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_finish(slices, 7 * MS, b);
-    BH_CHECK_EQ("who has no turn", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
+    BH_CHECK_EQ("the one without a time slice", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
     bh_time_slices_finish(slices, 7 * MS, a);
     BH_CHECK_EQ("handed over at once", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
     BH_CHECK_EQ("it waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
-    BH_CHECK_EQ("charged for what it had", bh_time_slices_used_ns(slices, a), 7 * MS);
+    BH_CHECK_EQ("charged for what it used", bh_time_slices_used_ns(slices, a), 7 * MS);
     end = bh_time_slices_until_ns(slices, b);
     BH_CHECK_EQ("half a round ahead of it", end, 24 * MS);
     bh_time_slices_finish(slices, 12 * MS, b);
     BH_CHECK_EQ("5 ms against 7: it goes on", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
-    BH_CHECK_EQ("to the same end, told anew", bh_time_slices_until_ns(slices, b), end + 1);
+    BH_CHECK_EQ("to the same end, announced anew", bh_time_slices_until_ns(slices, b), end + 1);
     bh_time_slices_tick(slices, ++end);
     BH_CHECK_EQ("ending", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_finish(slices, end, b);
     BH_CHECK_EQ("what is ending is drained, not finished", bh_time_slices_state(slices, b),
                 BH_TIME_SLICE_ENDING);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
 /* ---- what one has in the long run ---- */
 
-/* Never more than its part, though nobody else is there. */
+/* Never more than its part, though no other is there. */
 static void
 hard(void **state)
 {
     static const uint32_t weights[] = { 420, 1260, 2100, 4200 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
-        struct bh_time_slices *slices = slices_make(0);
-        uint32_t a = slices_join(
-            slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = weights[i], .hard = true });
+        uint32_t a;
         uint64_t used;
 
+        slices = slices_make(0);
+        a = slices_join(slices, 0,
+                        (struct bh_time_slices_member){ .gpus = 1, .weight = weights[i], .hard = true });
         bh_time_slices_want(slices, 0, a);
         for (uint64_t now = 0; now < 10 * SECOND; now += 100 * US) {
             bh_time_slices_tick(slices, now);
@@ -613,40 +530,34 @@ hard(void **state)
     BH_CHECK_DONE();
 }
 
-/* One that has rested and is kept out by another's turn waits for that: no time is due for it. */
+/* One that has rested and is kept out by another's time slice waits for that: no time is due for it. */
 static void
-hard_that_has_rested(void **state)
+hard_that_has_rested(void)
 {
-    struct bh_time_slices *slices = slices_make(SECOND);
     uint32_t a =
         slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100, .hard = true });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_add(1, 2100);
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_tick(slices, 20 * MS);
     bh_time_slices_drained(slices, 20 * MS, a);
-    BH_CHECK_EQ("the other's turn", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
+    BH_CHECK_EQ("the other's time slice", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
     bh_time_slices_tick(slices, 40 * MS);
-    BH_CHECK_EQ("it has rested: the turn ends", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
+    BH_CHECK_EQ("it has rested: the time slice ends", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_tick(slices, 90 * MS);
     BH_CHECK_EQ("a long kernel: nothing is due", bh_time_slices_next(slices), 40 * MS + SECOND);
     bh_time_slices_drained(slices, 100 * MS, b);
-    BH_CHECK_EQ("and has its turn", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
+    BH_CHECK_EQ("and has its time slice", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
 }
 
 /* As if it had a tenth of its weight, and that as a hard part; then as before. */
 static void
-throttled(void **state)
+throttled(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100);
     uint64_t used, now;
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     for (now = 0; now < 40 * SECOND; now += 100 * US) {
         if (now == 10 * SECOND || now == 15 * SECOND)
@@ -654,7 +565,7 @@ throttled(void **state)
         if (now == 30 * SECOND)
             bh_time_slices_throttle(slices, now, a, false);
         if (now == 10 * SECOND)
-            BH_CHECK("nobody else was there", bh_time_slices_used_ns(slices, a) >= 9999 * MS);
+            BH_CHECK("no other was there", bh_time_slices_used_ns(slices, a) >= 9999 * MS);
         if (now == 10 * SECOND || now == 30 * SECOND)
             used = bh_time_slices_used_ns(slices, a);
         bh_time_slices_tick(slices, now);
@@ -666,21 +577,16 @@ throttled(void **state)
         }
     }
     BH_CHECK("all of it again", bh_time_slices_used_ns(slices, a) - used > 9900 * MS);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
-/* Who ran alone for an hour owes nothing to one that comes then; nor does that one save up
+/* One that ran alone for an hour owes nothing to one that comes then; nor does that one save up
  * what it did not want. */
 static void
-no_debt_for_what_nobody_wanted(void **state)
+no_debt_for_what_nobody_wanted(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
     uint64_t now = 3600 * SECOND, before;
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_idle(slices, now, a);
     bh_time_slices_drained(slices, now, a);
@@ -696,20 +602,15 @@ no_debt_for_what_nobody_wanted(void **state)
     }
     BH_CHECK("half of what came then", bh_time_slices_used_ns(slices, a) - before > 900 * MS);
     BH_CHECK("and no more", bh_time_slices_used_ns(slices, a) - before < 1100 * MS);
-    bh_time_slices_free(slices);
-    BH_CHECK_DONE();
 }
 
-/* Nor does one that comes back get what the other had since anybody looked last. */
+/* Nor does one that comes back get what the other used since the last charge. */
 static void
-no_credit_for_what_was_not_charged_yet(void **state)
+no_credit_for_what_was_not_charged_yet(void)
 {
-    struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
     uint64_t before;
 
-    (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 3600 * SECOND, b);
     before = bh_time_slices_used_ns(slices, a);
@@ -719,41 +620,58 @@ no_credit_for_what_was_not_charged_yet(void **state)
         bh_time_slices_drained(slices, now, b);
     }
     BH_CHECK("half of what came then", bh_time_slices_used_ns(slices, a) - before > 900 * MS);
+}
+
+struct slices_case {
+    void (*body)(void);
+    uint64_t stuck_ns;
+};
+
+static void
+run_case(void **state)
+{
+    const struct slices_case *one = *state;
+
+    slices = slices_make(one->stuck_ns);
+    one->body();
     bh_time_slices_free(slices);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone),
-        cmocka_unit_test(hand_over),
-        cmocka_unit_test(death),
-        cmocka_unit_test(stuck_goes_on),
-        cmocka_unit_test(stuck_and_throttled),
-        cmocka_unit_test(stuck),
-        cmocka_unit_test(slices_paused),
-        cmocka_unit_test(paused_and_drained),
-        cmocka_unit_test(gang),
-        cmocka_unit_test(latency),
-        cmocka_unit_test(multiplexed),
-        cmocka_unit_test(multiplexed_at_its_end),
-        cmocka_unit_test(throttled),
-        cmocka_unit_test(multiplexed_for_long),
-        cmocka_unit_test(latency_that_was_granted_more),
-        cmocka_unit_test(light_beside_heavy),
-        cmocka_unit_test(gang_waits_for_the_first),
-        cmocka_unit_test(until),
-        cmocka_unit_test(until_of_a_quantum),
-        cmocka_unit_test(finished),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(hard),
-        cmocka_unit_test(hard_that_has_rested),
-        cmocka_unit_test(no_debt_for_what_nobody_wanted),
-        cmocka_unit_test(no_credit_for_what_was_not_charged_yet),
-    };
+#define CASE(name, stuck)                                                                                    \
+    {                                                                                                        \
+#name, run_case, NULL, NULL, &(struct slices_case)                                                   \
+        {                                                                                                    \
+            name, stuck                                                                                      \
+        }                                                                                                    \
+    }
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    CASE(alone, 0),
+    CASE(hand_over, 0),
+    CASE(death, 0),
+    CASE(stuck_goes_on, SECOND),
+    CASE(stuck_and_throttled, SECOND),
+    CASE(stuck, SECOND),
+    CASE(slices_paused, 0),
+    CASE(paused_and_drained, SECOND),
+    CASE(gang, 0),
+    CASE(latency, 0),
+    CASE(multiplexed, 0),
+    CASE(multiplexed_at_its_end, 0),
+    CASE(throttled, 0),
+    cmocka_unit_test(multiplexed_for_long),
+    CASE(latency_that_was_granted_more, 0),
+    CASE(light_beside_heavy, 0),
+    CASE(gang_waits_for_the_first, 0),
+    CASE(until, 0),
+    CASE(until_of_a_quantum, 0),
+    CASE(finished, 0),
+    CASE(refusals, 0),
+    cmocka_unit_test(hard),
+    CASE(hard_that_has_rested, SECOND),
+    CASE(no_debt_for_what_nobody_wanted, 0),
+    CASE(no_credit_for_what_was_not_charged_yet, 0),
+};
+
+BH_TEST_MAIN(tests)

@@ -1,7 +1,7 @@
 #ifndef BH_SHARE_TIME_SLICES_TEST_H
 #define BH_SHARE_TIME_SLICES_TEST_H
 
-/* What tests of turns begin with. */
+/* What tests of time slices begin with. */
 #include "base/test.h"
 #include "share/time_slices.h"
 

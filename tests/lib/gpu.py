@@ -114,7 +114,7 @@ class Card:
         for percent, cap, mode, command in leases:
             words += (["--"] if words else []) + [f"{round(42 * percent)}:{cap // 2 * 2}:{self.context_mib()}:{mode}", *command]
         env = {**self.env, "CUDA_VISIBLE_DEVICES": self.uuid}
-        said = call(self.build / "bench/share_box", self.program("bulkhead-share"), self.dir / "shim", self.driver,
+        said = call(self.build / "bench/share_jobs", self.program("bulkhead-share"), self.dir / "shim", self.driver,
                     self.uuid, out, *words, env=env, timeout=timeout)
         rows = [line.split() for line in said.splitlines() if line.startswith("lease ")]
         return [{"text": (out / f"{row[1]}.log").read_text(), "status": int(row[3]), "gpu_ns": int(row[7]),

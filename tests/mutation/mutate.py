@@ -33,9 +33,9 @@ ALSO = {"api/request/auth": ["src/api/fixture_test.c"], "api/metrics/metrics": [
 ARGUMENTS = {"api/metrics/metrics": [os.path.join(ROOT, "src/api/metrics/metrics_golden.txt")], "crash/points": ["150", "1"],
              "engine/step/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
              "evidence/snapshot": ["1500", "1"]}
-# Tests of the shim in a box (tests/shim/box.h), which needs root: all of the shim is in them, and
+# Tests of the shim in a sandbox (tests/shim/sandbox.h), which needs root: all of the shim is in them, and
 # the driver that answers at once is beside its archive.
-BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [], "shim/oracle": []}
+SANDBOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [], "shim/oracle": []}
 # Tests of the node with real sandboxes, which need root: what is planted is in a bulkhead-node of its
 # own, beside the build's other programs.  With what the node is linked, and which of its tests.
 NODE = ["src/node/session/node_main.c"]
@@ -119,7 +119,7 @@ class Workshop:
 
     def compile_test(self, test):
         return [] if test in PLAYED else [self.compile(os.path.join(ROOT, path), path.replace("/", "_"))
-                for path in [source_of(test), *ALSO.get(test, []), *NODED.get(test, []), *(BOXED[test] + ["tests/shim/box.c"] if test in BOXED else [])]]
+                for path in [source_of(test), *ALSO.get(test, []), *NODED.get(test, []), *(SANDBOXED[test] + ["tests/shim/sandbox.c"] if test in SANDBOXED else [])]]
 
     def shim(self):
         return next(archive for archive in self.archives if archive.endswith("/libbh_shim.a"))
@@ -128,7 +128,7 @@ class Workshop:
         """What the test is linked with, and its arguments."""
         if not test.startswith("shim/"): # some of its names are the node's, too
             return [], arguments_of(test)
-        null = [os.path.join(os.path.dirname(self.shim()), "../../sim/libnullcuda.so"), "-"] if test in BOXED else []
+        null = [os.path.join(os.path.dirname(self.shim()), "../../sim/libnullcuda.so"), "-"] if test in SANDBOXED else []
         return (["-Wl,-z,muldefs", "-Wl,--whole-archive", self.shim(), "-Wl,--no-whole-archive"],
                 [*null, *arguments_of(test)])
 
@@ -220,7 +220,7 @@ def main():
                if (not words or any(word in m.name for word in words.split()))
                and (each == 1 or not PLAYED.keys() & set(m.tests))][::each]
     if os.geteuid() != 0:
-        mutants = [m for m in mutants if not (BOXED.keys() | NODED.keys() | PLAYED.keys()) & set(m.tests)]
+        mutants = [m for m in mutants if not (SANDBOXED.keys() | NODED.keys() | PLAYED.keys()) & set(m.tests)]
     names = sorted({test for mutant in mutants for test in mutant.tests})
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bh-mutation-") as folder, \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The CUDA shim built for aarch64 and run there by qemu's user emulation, in the box that the
+"""The CUDA shim built for aarch64 and run there by qemu's user emulation, in the sandbox that the
 other tests of odd programs have.  Needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and
 qemu-user; skips by name without.
 

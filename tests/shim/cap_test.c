@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 #include "tests/shim/ways.h"
 
@@ -40,13 +40,13 @@ take_all(void *self)
         count++;
     CHECK(rc == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(count == most);
-    CHECK(bh_box_used(0) == CAP);
+    CHECK(bh_sandbox_used(0) == CAP);
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(left == 0 && total == CAP * BH_SHARE_UNIT_BYTES);
     while (count > 0)
         GOOD(way->drop(what[--count]));
     GOOD(cuCtxSynchronize());
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     /* Once more: nothing was lost on the way. */
     while (count < most && way->get(&what[count]) == CUDA_SUCCESS)
         count++;
@@ -88,14 +88,14 @@ take_all_simulated(void *self)
         return 0;
     if (count == 0 || rc != CUDA_ERROR_OUT_OF_MEMORY || driver_units() > CAP + more)
         fprintf(stderr, "%u, then %u, %lu units, %u charged\n", count, rc, (unsigned long)driver_units(),
-                bh_box_used(0));
+                bh_sandbox_used(0));
     CHECK(rc == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(count >= (CAP - CONTEXT) / way->units - 2);
     CHECK(driver_units() <= CAP + more);
     for (unsigned i = 0; i < count; i++)
         GOOD(way->drop(what[i]));
     GOOD(cuCtxSynchronize());
-    CHECK(bh_box_used(0) == CONTEXT && driver_units() <= CONTEXT + more);
+    CHECK(bh_sandbox_used(0) == CONTEXT && driver_units() <= CONTEXT + more);
     while (again < count && way->get(&what[again]) == CUDA_SUCCESS)
         again++;
     CHECK(again == count);
@@ -112,18 +112,18 @@ take_small_simulated(void *self)
     uint64_t more;
 
     BEGIN();
-    more = driver_units() - bh_box_used(0);
+    more = driver_units() - bh_sandbox_used(0);
     CHECK(more <= 1);
     while (count < SMALL_BATCHES && way->get(&what[count]) == CUDA_SUCCESS) {
         count++;
-        CHECK(driver_units() == bh_box_used(0) + more && bh_box_used(0) <= CAP);
+        CHECK(driver_units() == bh_sandbox_used(0) + more && bh_sandbox_used(0) <= CAP);
     }
     CHECK(count > 1 && count < SMALL_BATCHES); /* the cap ended it */
     while (count > 0) {
         GOOD(way->drop(what[--count]));
-        CHECK(driver_units() == bh_box_used(0) + more);
+        CHECK(driver_units() == bh_sandbox_used(0) + more);
     }
-    CHECK(bh_box_used(0) % CONTEXT == 0);
+    CHECK(bh_sandbox_used(0) % CONTEXT == 0);
     return 0;
 }
 
@@ -134,29 +134,27 @@ learn_uuid(void *self)
     void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     CUuuid uuid;
 
-    (void)self;
     CHECK(driver != NULL);
     GOOD(((__typeof__(&cuInit))dlsym(driver, "cuInit"))(0));
     GOOD(((__typeof__(&cuDeviceGetUuid))dlsym(driver, "cuDeviceGetUuid"))(&uuid, 0));
-    memcpy(bh_box.limits->device[0].uuid, &uuid, sizeof(uuid));
+    memcpy(bh_sandbox.limits->device[0].uuid, &uuid, sizeof(uuid));
     return 0;
 }
 
 static void
 each_way_stops_on_the_simulated_driver(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < bh_way_count; i++) {
         struct bh_way way = bh_ways[i];
 
         if (way.null_only)
             continue;
-        bh_box_share(1, CAP, CONTEXT);
-        BH_CHECK_EQ("uuid", bh_box_run(learn_uuid, NULL), 0);
-        BH_CHECK_EQ(way.name, bh_box_run(way.units != 0 ? take_all_simulated : take_small_simulated, &way),
-                    0);
-        bh_box_emptied();
-        BH_CHECK_EQ(way.name, bh_box_used(0), 0);
+        bh_sandbox_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ("uuid", bh_sandbox_run(learn_uuid, NULL), 0);
+        BH_CHECK_EQ(way.name,
+                    bh_sandbox_run(way.units != 0 ? take_all_simulated : take_small_simulated, &way), 0);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ(way.name, bh_sandbox_used(0), 0);
     }
     BH_CHECK_DONE();
 }
@@ -181,17 +179,16 @@ make_simulated(void)
 static void
 each_way_stops_at_the_cap(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < bh_way_count; i++) {
         struct bh_way way = bh_ways[i];
 
         if (way.units == 0)
             continue;
-        bh_box_share(1, CAP, CONTEXT);
-        BH_CHECK_EQ(way.name, bh_box_run(take_all, &way), 0);
-        BH_CHECK(way.name, bh_box.world->most[0] <= CAP * BH_SHARE_UNIT_BYTES);
-        bh_box_emptied();
-        BH_CHECK_EQ(way.name, bh_box_used(0), 0); /* whatever it still had */
+        bh_sandbox_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ(way.name, bh_sandbox_run(take_all, &way), 0);
+        BH_CHECK(way.name, bh_sandbox.world->most[0] <= CAP * BH_SHARE_UNIT_BYTES);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ(way.name, bh_sandbox_used(0), 0); /* whatever it still had */
     }
     BH_CHECK_DONE();
 }
@@ -206,26 +203,25 @@ fail_calls(void *self)
     CUdeviceptr at, other;
     CUcontext context;
 
-    (void)self;
     BEGIN();
-    bh_box.world->fail_alloc = 3;
+    bh_sandbox.world->fail_alloc = 3;
     for (int i = 0; i < 3; i++)
         CHECK(cuMemAlloc_v2(&at, 64 * MIB) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     CHECK(cuMemAlloc_v2(&at, 0) == CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMemAlloc_v2(&at, UINT64_MAX) == CUDA_ERROR_OUT_OF_MEMORY); /* row 14 */
     CHECK(cuMemAllocPitch_v2(&at, &(size_t){ 0 }, UINT64_MAX, 7, 4) == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    bh_box.world->fail_free = 1;
+    bh_sandbox.world->fail_free = 1;
     CHECK(cuMemFree_v2(at) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(bh_box_used(0) == CONTEXT + 32); /* it is still there */
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32); /* it is still there */
     GOOD(cuMemFree_v2(at));
     CHECK(cuMemFree_v2(at) != CUDA_SUCCESS);
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     CHECK(cuMemCreate(&handle, 1, &prop, 0) == CUDA_ERROR_INVALID_VALUE);
     host.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
     GOOD(cuMemCreate(&handle, 1024 * MIB, &host, 0));
-    CHECK(bh_box_used(0) == CONTEXT); /* the host's own */
+    CHECK(bh_sandbox_used(0) == CONTEXT); /* the host's own */
     GOOD(cuMemRelease(handle));
     GOOD(cuMemCreate(&handle, 64 * MIB, &prop, 0));
     GOOD(cuMemAddressReserve(&at, 128 * MIB, 0, 0, 0));
@@ -233,26 +229,25 @@ fail_calls(void *self)
     GOOD(cuMemMap(at + 64 * MIB, 64 * MIB, 0, handle, 0));
     GOOD(cuMemRetainAllocationHandle(&other, (void *)(uintptr_t)at));
     GOOD(cuMemRelease(handle));
-    bh_box.world->fail_free = 1;
+    bh_sandbox.world->fail_free = 1;
     CHECK(cuMemUnmap(at, 128 * MIB) != CUDA_SUCCESS);
     GOOD(cuMemUnmap(at, 128 * MIB)); /* both mappings */
-    CHECK(bh_box_used(0) == CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32);
     GOOD(cuMemRelease(other));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     GOOD(cuCtxCreate_v2(&context, 0, 0));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 32);
     GOOD(cuCtxDestroy_v2(context)); /* and what was allocated in it */
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
 static void
 refused_calls_leave_nothing(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("refused", bh_box_run(fail_calls, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("refused", bh_sandbox_run(fail_calls, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -265,47 +260,45 @@ retain_and_release(void *self)
     CUdeviceptr at;
     size_t left, total;
 
-    (void)self;
     GOOD(cuInit(0));
-    CHECK(bh_box_used(0) == 0);
+    CHECK(bh_sandbox_used(0) == 0);
     GOOD(cuDeviceTotalMem_v2(&total, 0));
     CHECK(total == CAP * BH_SHARE_UNIT_BYTES);
     CHECK(cuMemGetInfo_v2(&left, &total) == CUDA_ERROR_INVALID_CONTEXT);
     CHECK(cuMemAlloc_v2(&at, 64 * MIB) == CUDA_ERROR_INVALID_CONTEXT);
     for (int i = 0; i < 3; i++)
         GOOD(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     GOOD(cuCtxSetCurrent(context));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     GOOD(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 72 * MIB)); /* 64 more than usual */
-    CHECK(bh_box_used(0) == CONTEXT + 64);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 64);
     CHECK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 4096 * MIB) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(bh_box_used(0) == CONTEXT + 64);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 64);
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
-    CHECK(bh_box_used(0) == CONTEXT + 64);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 64);
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
-    CHECK(bh_box_used(0) == 0);
+    CHECK(bh_sandbox_used(0) == 0);
     GOOD(cuDevicePrimaryCtxRetain(&context, 0));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     GOOD(cuDevicePrimaryCtxReset_v2(0));
-    CHECK(bh_box_used(0) == 0);
+    CHECK(bh_sandbox_used(0) == 0);
     return 0;
 }
 
 static void
 a_primary_context_counts_once(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("primary", bh_box_run(retain_and_release, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("primary", bh_sandbox_run(retain_and_release, NULL), 0);
     BH_CHECK_DONE();
 }
 
 /* ---- several processes ---- */
 
-/* Take all there is, and keep it until everybody has; `launches` counts who is through.
- * Who comes when less than a context is left gets none, while others still take the rest:
+/* Take all there is, and keep it until everybody has; `launches` counts those that are
+ * through.  One that comes when less than a context is left gets none, while others still take the rest:
  * only when all are through is the unit full. */
 static int
 race(void *self)
@@ -313,7 +306,6 @@ race(void *self)
     CUdeviceptr at;
     CUcontext context;
 
-    (void)self;
     GOOD(cuInit(0));
     if (cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS)
         GOOD(cuCtxSetCurrent(context));
@@ -322,8 +314,8 @@ race(void *self)
     while (cuMemAlloc_v2(&at, 2 * MIB) == CUDA_SUCCESS)
         ;
     CHECK(cuMemAlloc_v2(&at, 512) != CUDA_SUCCESS);
-    atomic_fetch_add(&bh_box.world->launches, 1);
-    while (atomic_load(&bh_box.world->closed) == 0)
+    atomic_fetch_add(&bh_sandbox.world->launches, 1);
+    while (atomic_load(&bh_sandbox.world->closed) == 0)
         usleep(500);
     return 0;
 }
@@ -331,23 +323,22 @@ race(void *self)
 static void
 eight_processes_race(void **state)
 {
-    (void)state;
     for (int round = 0; round < 3; round++) {
         pid_t pid[8];
 
-        bh_box_share(1, 2048, 16);
+        bh_sandbox_share(1, 2048, 16);
         for (int i = 0; i < 8; i++)
-            pid[i] = bh_box_start(race, NULL);
-        for (int i = 0; i < 20000 && atomic_load(&bh_box.world->launches) < 8; i++)
+            pid[i] = bh_sandbox_start(race, NULL);
+        for (int i = 0; i < 20000 && atomic_load(&bh_sandbox.world->launches) < 8; i++)
             usleep(500);
-        BH_CHECK_EQ("all are through", atomic_load(&bh_box.world->launches), 8);
-        BH_CHECK_EQ("all of it is taken", bh_box_used(0), 2048);
-        atomic_store(&bh_box.world->closed, 1);
+        BH_CHECK_EQ("all are through", atomic_load(&bh_sandbox.world->launches), 8);
+        BH_CHECK_EQ("all of it is taken", bh_sandbox_used(0), 2048);
+        atomic_store(&bh_sandbox.world->closed, 1);
         for (int i = 0; i < 8; i++)
-            BH_CHECK_EQ("race", bh_box_wait(pid[i]), 0);
-        BH_CHECK("never more than the cap", bh_box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
-        bh_box_emptied();
-        BH_CHECK_EQ("all of it is back", bh_box_used(0), 0);
+            BH_CHECK_EQ("race", bh_sandbox_wait(pid[i]), 0);
+        BH_CHECK("never more than the cap", bh_sandbox.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ("all of it is back", bh_sandbox_used(0), 0);
     }
     BH_CHECK_DONE();
 }
@@ -357,7 +348,6 @@ churn(void *self)
 {
     CUdeviceptr at[16] = { 0 };
 
-    (void)self;
     BEGIN();
     for (unsigned i = 0;; i++) {
         CUdeviceptr *one = &at[i * 7 % COUNT(at)];
@@ -376,24 +366,23 @@ kills_leave_nothing(void **state)
 {
     uint64_t seed = 88172645463325252u;
 
-    (void)state;
-    bh_box_share(1, 256, 16);
+    bh_sandbox_share(1, 256, 16);
     for (int i = 0; i < 60; i++) {
         struct timespec nap = { 0, 0 };
         pid_t pid[4];
 
         for (int k = 0; k < 4; k++)
-            pid[k] = bh_box_start(churn, NULL);
+            pid[k] = bh_sandbox_start(churn, NULL);
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         nap.tv_nsec = (long)(seed % 12000000);
         nanosleep(&nap, NULL);
         for (int k = 0; k < 4; k++)
             kill(pid[k], SIGKILL);
         for (int k = 0; k < 4; k++)
-            BH_CHECK_EQ("was at work", bh_box_wait(pid[k]), -1);
-        bh_box_emptied();
-        BH_CHECK_EQ("after kills", bh_box_used(0), 0);
-        if (bh_box_used(0) != 0)
+            BH_CHECK_EQ("was at work", bh_sandbox_wait(pid[k]), -1);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ("after kills", bh_sandbox_used(0), 0);
+        if (bh_sandbox_used(0) != 0)
             break;
     }
     BH_CHECK_DONE();
@@ -409,26 +398,24 @@ two_devices(void *self)
     CUcontext context;
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     prop.location.id = 1;
     GOOD(cuMemCreate(&handle, 64 * MIB, &prop, 0)); /* not the current device's */
-    CHECK(bh_box_used(0) == CONTEXT && bh_box_used(1) == 32);
+    CHECK(bh_sandbox_used(0) == CONTEXT && bh_sandbox_used(1) == 32);
     prop.location.id = 7;
     CHECK(cuMemCreate(&handle, 64 * MIB, &prop, 0) == CUDA_ERROR_INVALID_DEVICE);
     GOOD(cuDevicePrimaryCtxRetain(&context, 1));
     GOOD(cuCtxSetCurrent(context));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(bh_box_used(0) == CONTEXT && bh_box_used(1) == 64 + CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT && bh_sandbox_used(1) == 64 + CONTEXT);
     return 0;
 }
 
 static void
 each_device_has_its_cap(void **state)
 {
-    (void)state;
-    bh_box_share(2, CAP, CONTEXT);
-    BH_CHECK_EQ("two devices", bh_box_run(two_devices, NULL), 0);
+    bh_sandbox_share(2, CAP, CONTEXT);
+    BH_CHECK_EQ("two devices", bh_sandbox_run(two_devices, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -463,27 +450,25 @@ four_threads(void *self)
 
     BEGIN();
     for (int i = 0; i < 4; i++)
-        CHECK(pthread_create(&thread[i], NULL, pairs, &bh_box) == 0);
+        CHECK(pthread_create(&thread[i], NULL, pairs, &bh_sandbox) == 0);
     for (int i = 0; i < 4; i++) {
         void *bad;
 
         pthread_join(thread[i], &bad);
         CHECK(bad == NULL);
     }
-    (void)self;
     GOOD(cuDeviceGetDefaultMemPool(&own, 0));
     GOOD(cuMemPoolTrimTo(own, 0));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
 static void
 threads_settle(void **state)
 {
-    (void)state;
-    bh_box_share(1, CONTEXT + 40, CONTEXT);
-    BH_CHECK_EQ("threads", bh_box_run(four_threads, NULL), 0);
-    BH_CHECK("most", bh_box.world->most[0] <= 40 * BH_SHARE_UNIT_BYTES);
+    bh_sandbox_share(1, CONTEXT + 40, CONTEXT);
+    BH_CHECK_EQ("threads", bh_sandbox_run(four_threads, NULL), 0);
+    BH_CHECK("most", bh_sandbox.world->most[0] <= 40 * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -504,7 +489,7 @@ main(int argc, char **argv)
         cmocka_unit_test(each_way_stops_on_the_simulated_driver),
     };
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
+    if (argc < 2 || !bh_sandbox_enter(argv[1]))
         return argc < 2 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     if (argc > 3 && strcmp(argv[3], "simulated") == 0)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 enum { CAP = 512, CONTEXT = 32 };
@@ -29,32 +29,31 @@ modules(void *self)
     CUmodule module[64], other;
     CUcontext context;
 
-    (void)self;
     CHECK(cuModuleLoadData(&module[0], eight) == CUDA_ERROR_NOT_INITIALIZED);
     GOOD(cuInit(0));
     CHECK(cuModuleLoadData(&module[0], eight) == CUDA_ERROR_INVALID_CONTEXT);
     BEGIN();
     for (int i = 0; i < 64; i++)
         GOOD(cuModuleLoadData(&module[i], small));
-    CHECK(bh_box_used(0) == CONTEXT + 1); /* they share a unit */
+    CHECK(bh_sandbox_used(0) == CONTEXT + 1); /* they share a unit */
     GOOD(cuModuleLoadDataEx(&other, eight, 0, NULL, NULL));
-    CHECK(bh_box_used(0) == CONTEXT + 5);
-    bh_box.world->fail_free = 1;
+    CHECK(bh_sandbox_used(0) == CONTEXT + 5);
+    bh_sandbox.world->fail_free = 1;
     CHECK(cuModuleUnload(other) != CUDA_SUCCESS);
-    CHECK(bh_box_used(0) == CONTEXT + 5); /* it is still there */
+    CHECK(bh_sandbox_used(0) == CONTEXT + 5); /* it is still there */
     GOOD(cuModuleUnload(other));
     for (int i = 0; i < 64; i++)
         GOOD(cuModuleUnload(module[i]));
-    CHECK(bh_box_used(0) == CONTEXT);
-    bh_box.world->fail_alloc = 1;
+    CHECK(bh_sandbox_used(0) == CONTEXT);
+    bh_sandbox.world->fail_alloc = 1;
     CHECK(cuModuleLoadData(&other, eight) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     CHECK(cuModuleLoadData(&other, HEAD ".global .b8 v[18446744073709551615];") == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuCtxCreate_v2(&context, 0, 0));
     GOOD(cuModuleLoadData(&other, eight));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 5);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 5);
     GOOD(cuCtxDestroy_v2(context)); /* and what was loaded in it */
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -65,31 +64,30 @@ libraries(void *self)
     CUcontext context, more;
     CUdeviceptr at;
 
-    (void)self;
     GOOD(cuInit(0));
     GOOD(load_library(&library, eight));
-    CHECK(bh_box_used(0) == 0); /* there is no context yet */
+    CHECK(bh_sandbox_used(0) == 0); /* there is no context yet */
     BEGIN();
-    CHECK(bh_box_used(0) == CONTEXT + 5);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 5);
     GOOD(cuCtxCreate_v2(&context, 0, 0));
-    CHECK(bh_box_used(0) == 2 * (CONTEXT + 5));
+    CHECK(bh_sandbox_used(0) == 2 * (CONTEXT + 5));
     GOOD(load_library(&second, eight));
-    CHECK(bh_box_used(0) == 2 * (CONTEXT + 9)); /* the text of both shares a unit */
+    CHECK(bh_sandbox_used(0) == 2 * (CONTEXT + 9)); /* the text of both shares a unit */
     GOOD(cuLibraryUnload(library));
-    CHECK(bh_box_used(0) == 2 * (CONTEXT + 5));
+    CHECK(bh_sandbox_used(0) == 2 * (CONTEXT + 5));
     /* No context without room for what comes into it. */
     GOOD(cuMemAlloc_v2(&at, (CAP - 3 * CONTEXT - 14) * 2 * MIB));
     CHECK(cuCtxCreate_v2(&more, 0, 0) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(load_library(&library, HEAD ".global .b8 v[100000000];") == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == 2 * (CONTEXT + 5));
+    CHECK(bh_sandbox_used(0) == 2 * (CONTEXT + 5));
     GOOD(cuCtxDestroy_v2(context));
     GOOD(cuDevicePrimaryCtxReset_v2(0));
-    CHECK(bh_box_used(0) == 0);
+    CHECK(bh_sandbox_used(0) == 0);
     BEGIN();
-    CHECK(bh_box_used(0) == CONTEXT + 5); /* it is loaded there again */
+    CHECK(bh_sandbox_used(0) == CONTEXT + 5); /* it is loaded there again */
     GOOD(cuLibraryUnload(second));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -100,29 +98,28 @@ green_contexts(void *self)
     CUcontext context, primary;
     CUdeviceptr at, beside;
 
-    (void)self;
     GOOD(cuInit(0));
     GOOD(cuGreenCtxCreate(&green, NULL, 0, 1));
-    CHECK(bh_box_used(0) == 2 * CONTEXT); /* and the primary one that it keeps */
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT); /* and the primary one that it keeps */
     GOOD(cuCtxFromGreenCtx(&context, green));
     GOOD(cuCtxSetCurrent(context));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 32);
     GOOD(cuDevicePrimaryCtxRetain(&primary, 0));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
-    bh_box.world->fail_alloc = 1;
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 32);
+    bh_sandbox.world->fail_alloc = 1;
     CHECK(cuGreenCtxCreate(&other, NULL, 0, 1) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 32);
     GOOD(cuMemAlloc_v2(&beside, (CAP - 3 * CONTEXT - 31) * 2 * MIB));
     CHECK(cuGreenCtxCreate(&other, NULL, 0, 1) == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuMemFree_v2(beside));
     GOOD(cuGreenCtxDestroy(green));
-    CHECK(bh_box_used(0) == CONTEXT + 32); /* its memory is the primary one's */
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32); /* its memory is the primary one's */
     GOOD(cuCtxSetCurrent(primary));
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
-    CHECK(bh_box_used(0) == 0);
+    CHECK(bh_sandbox_used(0) == 0);
     return 0;
 }
 
@@ -135,18 +132,17 @@ unseen_contexts(void *self)
     CUdeviceptr at;
     void *found;
 
-    (void)self;
     BEGIN();
-    found = bh_box_driver("cuCtxCreate_v2");
+    found = bh_sandbox_driver("cuCtxCreate_v2");
     CHECK(found != NULL);
     create = (__typeof__(create))found;
     GOOD(create(&context, 0, 0));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 32);
     GOOD(cuCtxPopCurrent_v2(&popped));
     GOOD(cuCtxDestroy_v2(context));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -158,18 +154,17 @@ imports(void *self)
     CUexternalMemory memory;
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     GOOD(cuImportExternalMemory(&memory, &desc));
-    CHECK(bh_box_used(0) == CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32);
     GOOD(cuExternalMemoryGetMappedBuffer(&at, memory, &buffer));
     GOOD(cuDestroyExternalMemory(memory));
-    CHECK(bh_box_used(0) == CONTEXT + 32); /* the buffer holds it */
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32); /* the buffer holds it */
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     desc.type = 0;
     CHECK(cuImportExternalMemory(&memory, &desc) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -187,25 +182,17 @@ static const struct {
 static void
 each_is_charged(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
-        bh_box_share(1, CAP, CONTEXT);
-        BH_CHECK_EQ(bodies[i].name, bh_box_run(bodies[i].body, NULL), 0);
-        bh_box_emptied();
-        BH_CHECK_EQ(bodies[i].name, bh_box_used(0), 0);
+        bh_sandbox_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ(bodies[i].name, bh_sandbox_run(bodies[i].body, NULL), 0);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ(bodies[i].name, bh_sandbox_used(0), 0);
     }
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_charged),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_is_charged),
+};
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
-        return argc < 2 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

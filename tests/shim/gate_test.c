@@ -1,4 +1,4 @@
-/* Work waits for its turn, and a turn ends when nothing is left on the device.
+/* Work waits for its time slice, and a time slice ends when nothing is left on the device.
  *
  *   gate_test NULL_DRIVER LIBCUDA */
 #include "base/test.h"
@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -79,7 +79,7 @@ submit_small_fill(void)
     return cuMemsetD8Async(0, 0, 1 << 20, NULL);
 }
 
-/* In a capture nothing runs, so nothing waits: neither for a turn nor for the capture. */
+/* In a capture nothing runs, so nothing waits: neither for a time slice nor for the capture. */
 static CUresult
 submit_captured(void)
 {
@@ -120,30 +120,29 @@ submit_one(void *self)
 }
 
 static void
-work_waits_for_its_turn(void **state)
+work_waits_for_its_time_slice(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct kind kind = kinds[i];
         pid_t pid;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn(0, OTHERS);
-        pid = bh_box_start(submit_one, &kind);
+        bh_sandbox_share(1, 512, 16);
+        bh_sandbox_set_slice(0, OTHERS);
+        pid = bh_sandbox_start(submit_one, &kind);
         if (kind.waits) {
-            BH_CHECK(kind.name, bh_box_heard(BH_SHARE_WANT, 0));
-            BH_CHECK_EQ(kind.name, bh_box.said_turn[BH_SHARE_WANT], OTHERS);
-            BH_CHECK_EQ(kind.name, bh_box.world->launches, 0);
-            bh_box_turn(0, OPEN);
+            BH_CHECK(kind.name, bh_sandbox_received(BH_SHARE_WANT, 0));
+            BH_CHECK_EQ(kind.name, bh_sandbox.received_slice[BH_SHARE_WANT], OTHERS);
+            BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 0);
+            bh_sandbox_set_slice(0, OPEN);
         }
-        BH_CHECK_EQ(kind.name, bh_box_wait(pid), 0);
-        BH_CHECK_EQ(kind.name, bh_box.world->launches, 1);
-        BH_CHECK_EQ(kind.name, bh_box.said[BH_SHARE_WANT], kind.waits);
+        BH_CHECK_EQ(kind.name, bh_sandbox_wait(pid), 0);
+        BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 1);
+        BH_CHECK_EQ(kind.name, bh_sandbox.received[BH_SHARE_WANT], kind.waits);
     }
     BH_CHECK_DONE();
 }
 
-/* ---- turns end ---- */
+/* ---- time slices end ---- */
 
 static void *
 keep_launching(void *self)
@@ -152,7 +151,7 @@ keep_launching(void *self)
 
     if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return self;
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         if (launch(20000) != CUDA_SUCCESS)
             return self;
         else
@@ -167,48 +166,46 @@ launch_in_threads(void *self)
 
     BEGIN();
     for (int i = 0; i < 4; i++)
-        CHECK(pthread_create(&thread[i], NULL, keep_launching, &bh_box) == 0);
+        CHECK(pthread_create(&thread[i], NULL, keep_launching, &bh_sandbox) == 0);
     for (int i = 0; i < 4; i++) {
         void *bad;
 
         pthread_join(thread[i], &bad);
         CHECK(bad == NULL);
     }
-    (void)self;
     return 0;
 }
 
-/* Thirty turns, each ended while four threads submit: after DRAINED there is nothing on the
- * device, and nothing comes until the next turn. */
+/* Thirty time slices, each ended while four threads submit: after DRAINED there is nothing on the
+ * device, and nothing comes until the next time slice. */
 static void
-a_turn_ends_drained(void **state)
+a_time_slice_ends_drained(void **state)
 {
     uint32_t slice = OPEN;
     pid_t pid;
 
-    (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, slice);
-    pid = bh_box_start(launch_in_threads, NULL);
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_set_slice(0, slice);
+    pid = bh_sandbox_start(launch_in_threads, NULL);
     for (int i = 0; i < 30; i++) {
-        uint64_t launches = atomic_load(&bh_box.world->launches);
+        uint64_t launches = atomic_load(&bh_sandbox.world->launches);
 
-        BH_CHECK("work goes on", bh_box_passes(&bh_box.world->launches, launches + 20));
+        BH_CHECK("work goes on", bh_sandbox_passes(&bh_sandbox.world->launches, launches + 20));
         slice += BH_SHARE_SLICE_STEP;
-        bh_box_turn(0, slice | BH_SHARE_SHUT);
-        BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
-        BH_CHECK("nothing is left",
-                 atomic_load(&bh_box.world->busy_until_ns[0]) <= bh_box.said_ns[BH_SHARE_DRAINED]);
-        atomic_store(&bh_box.world->closed, 1);
+        bh_sandbox_set_slice(0, slice | BH_SHARE_SHUT);
+        BH_CHECK("drained", bh_sandbox_received(BH_SHARE_DRAINED, (uint32_t)i));
+        BH_CHECK_EQ("of this time slice", bh_sandbox.received_slice[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
+        BH_CHECK("nothing is left", atomic_load(&bh_sandbox.world->busy_until_ns[0])
+                                        <= bh_sandbox.received_ns[BH_SHARE_DRAINED]);
+        atomic_store(&bh_sandbox.world->closed, 1);
         usleep(2000);
-        BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
-        atomic_store(&bh_box.world->closed, 0);
+        BH_CHECK_EQ("nothing came", bh_sandbox.world->launched_late, 0);
+        atomic_store(&bh_sandbox.world->closed, 0);
         slice += BH_SHARE_SLICE_STEP;
-        bh_box_turn(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
+        bh_sandbox_set_slice(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
     }
-    atomic_store(&bh_box.world->fail_free, 1);
-    BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+    atomic_store(&bh_sandbox.world->fail_free, 1);
+    BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
     BH_CHECK_DONE();
 }
 
@@ -220,8 +217,8 @@ launch_long(void *self)
     BEGIN();
     for (int i = 0; i < 150; i++)
         GOOD(launch(*(const uint64_t *)self));
-    atomic_store(&bh_box.world->closed, 1);
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    atomic_store(&bh_sandbox.world->closed, 1);
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         usleep(1000);
     return 0;
 }
@@ -232,40 +229,40 @@ little_goes_ahead(void **state)
 {
     static const uint64_t kernels[] = { 50000, 1000000 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kernels); i++) {
         uint64_t kernel = kernels[i], most = 0, done;
         pid_t pid;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
-        pid = bh_box_start(launch_long, &kernel);
-        while (atomic_load(&bh_box.world->closed) == 0) {
+        bh_sandbox_share(1, 512, 16);
+        bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
+        pid = bh_sandbox_start(launch_long, &kernel);
+        while (atomic_load(&bh_sandbox.world->closed) == 0) {
             /* The clock last: time that passes between the two must not count as work ahead. */
-            uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
+            uint64_t busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]), now = bh_sandbox_now_ns();
 
             /* The first ones are not known yet. */
-            if (atomic_load(&bh_box.world->launches) > 30 && busy > now && busy - now > most)
+            if (atomic_load(&bh_sandbox.world->launches) > 30 && busy > now && busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
-        done = atomic_load(&bh_box.world->busy_until_ns[0]);
-        BH_CHECK("idle when it is", bh_box_passes(&bh_box.said_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
-        atomic_store(&bh_box.world->fail_free, 1);
-        BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+        done = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
+        BH_CHECK("idle when it is", bh_sandbox_passes(&bh_sandbox.received_ns[BH_SHARE_IDLE], done));
+        BH_CHECK_EQ("of this time slice", bh_sandbox.received_slice[BH_SHARE_IDLE],
+                    OPEN | BH_SHARE_CONTENDED);
+        atomic_store(&bh_sandbox.world->fail_free, 1);
+        BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
     }
     BH_CHECK_DONE();
 }
 
-/* ---- turns with an end ---- */
+/* ---- time slices with an end ---- */
 
 static int
 launch_on(void *self)
 {
     BEGIN();
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         GOOD(launch(*(const uint64_t *)self));
     return 0;
 }
@@ -273,9 +270,9 @@ launch_on(void *self)
 static void
 stop(const char *name, pid_t pid)
 {
-    atomic_store(&bh_box.world->fail_free, 1);
-    bh_box_turn(0, 1000 * BH_SHARE_SLICE_STEP);
-    BH_CHECK_EQ(name, bh_box_wait(pid), 0);
+    atomic_store(&bh_sandbox.world->fail_free, 1);
+    bh_sandbox_set_slice(0, 1000 * BH_SHARE_SLICE_STEP);
+    BH_CHECK_EQ(name, bh_sandbox_wait(pid), 0);
 }
 
 struct end_case {
@@ -284,8 +281,8 @@ struct end_case {
     uint64_t launches; /* at least */
 };
 
-/* Whether its launches lie as near to the end of the turn as they can.  One that is kept waiting by
- * the machine launches late, and fewer: what passed from the turn to the end of its work and was no
+/* Whether its launches lie as near to the end of the time slice as they can.  One that is kept waiting by
+ * the machine launches late, and fewer: what passed from its start to the end of its work and was no
  * work is `ret_late_ns`. */
 static bool
 ends_near(const struct end_case *one, uint64_t *ret_late_ns)
@@ -295,43 +292,43 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
     bool near;
     pid_t pid;
 
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, slice);
-    pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, 8)); /* it is known now */
-    bh_box_turn(0, OTHERS);
-    BH_CHECK(one->name, bh_box_heard(BH_SHARE_DRAINED, 0));
-    before = atomic_load(&bh_box.world->launches);
-    turned = bh_box_now_ns();
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_set_slice(0, slice);
+    pid = bh_sandbox_start(launch_on, &kernel);
+    BH_CHECK(one->name, bh_sandbox_passes(&bh_sandbox.world->launches, 8)); /* it is known now */
+    bh_sandbox_set_slice(0, OTHERS);
+    BH_CHECK(one->name, bh_sandbox_received(BH_SHARE_DRAINED, 0));
+    before = atomic_load(&bh_sandbox.world->launches);
+    turned = bh_sandbox_now_ns();
     slice += 2 * BH_SHARE_SLICE_STEP;
-    bh_box_turn_until(0, slice, turned + one->left_ns);
-    near = bh_box_heard(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
+    bh_sandbox_set_slice_until(0, slice, turned + one->left_ns);
+    near = bh_sandbox_received(BH_SHARE_DRAINED, 1); /* a second after the end it is ignored */
     if (near)
-        BH_CHECK_EQ(one->name, bh_box.said_turn[BH_SHARE_DRAINED], slice);
-    launches = atomic_load(&bh_box.world->launches) - before;
-    busy = atomic_load(&bh_box.world->busy_until_ns[0]);
+        BH_CHECK_EQ(one->name, bh_sandbox.received_slice[BH_SHARE_DRAINED], slice);
+    launches = atomic_load(&bh_sandbox.world->launches) - before;
+    busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
     *ret_late_ns = busy - turned - launches * kernel;
     if (near) {
-        BH_CHECK(one->name, bh_box.said_ns[BH_SHARE_DRAINED] >= busy);
+        BH_CHECK(one->name, bh_sandbox.received_ns[BH_SHARE_DRAINED] >= busy);
         BH_CHECK(one->name, launches >= 1);
         if (one->left_ns < kernel / 2)
             BH_CHECK_EQ(one->name, launches, 1);
         else
             near = launches >= one->launches && busy <= turned + one->left_ns + kernel;
         usleep(3000);
-        BH_CHECK_EQ(one->name, atomic_load(&bh_box.world->launches), before + launches);
+        BH_CHECK_EQ(one->name, atomic_load(&bh_sandbox.world->launches), before + launches);
     }
     before += launches;
-    bh_box_turn_until(0, slice + BH_SHARE_SLICE_STEP, bh_box_now_ns() + 20 * MS);
-    BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, before)); /* another end */
+    bh_sandbox_set_slice_until(0, slice + BH_SHARE_SLICE_STEP, bh_sandbox_now_ns() + 20 * MS);
+    BH_CHECK(one->name, bh_sandbox_passes(&bh_sandbox.world->launches, before)); /* another end */
     stop(one->name, pid);
     return near;
 }
 
 /* What still goes is what brings its work nearest to the end: then it is finished, of itself, and
- * nothing comes before the next turn.  One goes in any turn, however long it is. */
+ * nothing comes before the next time slice.  One goes in any time slice, however long it is. */
 static void
-work_ends_near_the_end_of_its_turn(void **state)
+work_ends_near_the_end_of_its_time_slice(void **state)
 {
     enum { TRIES = 100 };
     static const struct end_case cases[] = {
@@ -341,7 +338,6 @@ work_ends_near_the_end_of_its_turn(void **state)
         { "short ones", MS / 2, 15 * MS, 4 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         bool near = false, late = true;
 
@@ -357,15 +353,15 @@ work_ends_near_the_end_of_its_turn(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who launches one that is known, and then another. */
+/* One that launches a kernel that is known, and then a new one. */
 static int
 launch_another(void *self)
 {
     BEGIN();
     for (int i = 0; i < 8; i++)
         GOOD(launch(2 * MS));
-    atomic_store(&bh_box.world->closed, 1);
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    atomic_store(&bh_sandbox.world->closed, 1);
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         GOOD(launch(*(const uint64_t *)self));
     return 0;
 }
@@ -385,35 +381,34 @@ how_much_goes_ahead(void **state)
         { "an end", 3600000, 10 * MS, 12 * MS, 20 * MS },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t kernel = cases[i].kernel_ns, most = 0, from, patience;
         pid_t pid;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED,
-                          cases[i].end_ms == 0 ? 0
-                                               : bh_box_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
-        pid = bh_box_start(launch_another, &kernel);
-        BH_CHECK(cases[i].name, bh_box_passes(&bh_box.world->launches, 16));
-        from = atomic_load(&bh_box.world->launches);
-        for (patience = bh_box_now_ns() + 30000 * MS;
-             atomic_load(&bh_box.world->launches) < from + 8
-             || (most < cases[i].least_ns && bh_box_now_ns() < patience);) {
-            uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
+        bh_sandbox_share(1, 512, 16);
+        bh_sandbox_set_slice_until(
+            0, OPEN | BH_SHARE_CONTENDED,
+            cases[i].end_ms == 0 ? 0 : bh_sandbox_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
+        pid = bh_sandbox_start(launch_another, &kernel);
+        BH_CHECK(cases[i].name, bh_sandbox_passes(&bh_sandbox.world->launches, 16));
+        from = atomic_load(&bh_sandbox.world->launches);
+        for (patience = bh_sandbox_now_ns() + 30000 * MS;
+             atomic_load(&bh_sandbox.world->launches) < from + 8
+             || (most < cases[i].least_ns && bh_sandbox_now_ns() < patience);) {
+            uint64_t busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]), now = bh_sandbox_now_ns();
 
             if (busy > now && busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK(cases[i].name, most >= cases[i].least_ns && most <= cases[i].most_ns);
-        BH_CHECK_EQ(cases[i].name, bh_box.said[BH_SHARE_DRAINED], 0);
+        BH_CHECK_EQ(cases[i].name, bh_sandbox.received[BH_SHARE_DRAINED], 0);
         stop(cases[i].name, pid);
     }
     BH_CHECK_DONE();
 }
 
-/* What runs on one device may wait for what would have come on another: a turn on several is kept
+/* What runs on one device may wait for what would have come on another: a time slice on several is kept
  * to its end. */
 static void
 two_devices_are_not_finished_early(void **state)
@@ -421,33 +416,31 @@ two_devices_are_not_finished_early(void **state)
     uint64_t kernel = 10 * MS;
     pid_t pid;
 
-    (void)state;
-    bh_box_share(2, 512, 16);
-    bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
-    pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK("goes on", bh_box_passes(&bh_box.world->launches, 4));
-    BH_CHECK_EQ("not said", bh_box.said[BH_SHARE_DRAINED], 0);
+    bh_sandbox_share(2, 512, 16);
+    bh_sandbox_set_slice_until(0, OPEN | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
+    pid = bh_sandbox_start(launch_on, &kernel);
+    BH_CHECK("goes on", bh_sandbox_passes(&bh_sandbox.world->launches, 4));
+    BH_CHECK_EQ("not sent", bh_sandbox.received[BH_SHARE_DRAINED], 0);
     stop("ended", pid);
     BH_CHECK_DONE();
 }
 
-/* ---- words beside the turn's ---- */
+/* ---- messages beside the time slice's end ---- */
 
 static int
 work_twice(void *self)
 {
-    (void)self;
     BEGIN();
     for (unsigned i = 1; i <= 2; i++) {
         GOOD(launch(1000));
-        CHECK(bh_box_passes(&bh_box.world->launches, i - 1));
-        while (atomic_load(&bh_box.world->closed) < i) /* the test has heard IDLE */
+        CHECK(bh_sandbox_passes(&bh_sandbox.world->launches, i - 1));
+        while (atomic_load(&bh_sandbox.world->closed) < i) /* the test has received IDLE */
             usleep(200);
     }
     return 0;
 }
 
-/* In an open turn, too: who ends it waits for those that it knows to have work.  And who
+/* In an open time slice, too: who ends it waits for those that it knows to have work.  And who
  * said that it is idle takes it back with the next submission. */
 static void
 who_has_work_says_so(void **state)
@@ -455,80 +448,75 @@ who_has_work_says_so(void **state)
     struct kind kind = kinds[0];
     pid_t pid;
 
-    (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OPEN);
-    BH_CHECK_EQ("open", bh_box_run(submit_one, &kind), 0);
-    BH_CHECK("first", bh_box_heard(BH_SHARE_WANT, 0));
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
-    pid = bh_box_start(work_twice, NULL);
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_set_slice(0, OPEN);
+    BH_CHECK_EQ("open", bh_sandbox_run(submit_one, &kind), 0);
+    BH_CHECK("first", bh_sandbox_received(BH_SHARE_WANT, 0));
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
+    pid = bh_sandbox_start(work_twice, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        BH_CHECK("idle", bh_box_heard(BH_SHARE_IDLE, i));
-        BH_CHECK_EQ("told", bh_box.said[BH_SHARE_WANT], i + 1);
-        atomic_store(&bh_box.world->closed, i + 1);
+        BH_CHECK("idle", bh_sandbox_received(BH_SHARE_IDLE, i));
+        BH_CHECK_EQ("sent", bh_sandbox.received[BH_SHARE_WANT], i + 1);
+        atomic_store(&bh_sandbox.world->closed, i + 1);
     }
-    BH_CHECK_EQ("twice", bh_box_wait(pid), 0);
+    BH_CHECK_EQ("twice", bh_sandbox_wait(pid), 0);
     BH_CHECK_DONE();
 }
 
 /* ---- bulkhead-share does not come back ---- */
 
 static void
-without_a_door_no_turn_is_finished(void **state)
+without_a_server_no_time_slice_is_finished(void **state)
 {
     uint64_t kernel = 10 * MS, before;
     pid_t pid;
 
-    (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
-    pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK("begun", bh_box_passes(&bh_box.world->launches, 8));
-    bh_box_turn_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
-    BH_CHECK("finished", bh_box_heard(BH_SHARE_DRAINED, 0));
-    before = atomic_load(&bh_box.world->launches);
-    bh_box_stir('n');
-    BH_CHECK("goes on", bh_box_passes(&bh_box.world->launches, before + 2));
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
+    pid = bh_sandbox_start(launch_on, &kernel);
+    BH_CHECK("begun", bh_sandbox_passes(&bh_sandbox.world->launches, 8));
+    bh_sandbox_set_slice_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED,
+                               bh_sandbox_now_ns() + 1 * MS);
+    BH_CHECK("finished", bh_sandbox_received(BH_SHARE_DRAINED, 0));
+    before = atomic_load(&bh_sandbox.world->launches);
+    bh_sandbox_restart_server('n');
+    BH_CHECK("goes on", bh_sandbox_passes(&bh_sandbox.world->launches, before + 2));
     stop("ended", pid);
-    bh_box_stir('o');
+    bh_sandbox_restart_server('o');
     BH_CHECK_DONE();
 }
 
 static void
-without_a_door_work_goes_on(void **state)
+without_a_server_work_goes_on(void **state)
 {
     struct kind kind = kinds[0];
     uint64_t from;
     pid_t pid;
 
-    (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OTHERS);
-    pid = bh_box_start(submit_one, &kind);
-    BH_CHECK("wanted", bh_box_heard(BH_SHARE_WANT, 0));
-    from = bh_box_now_ns();
-    bh_box_stir('n');
-    BH_CHECK_EQ("freely", bh_box_wait(pid), 0);
-    BH_CHECK("not at once", bh_box_now_ns() - from > UINT64_C(500000000));
-    BH_CHECK_EQ("all the same", bh_box.world->launches, 1);
-    bh_box_stir('o');
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_set_slice(0, OTHERS);
+    pid = bh_sandbox_start(submit_one, &kind);
+    BH_CHECK("wanted", bh_sandbox_received(BH_SHARE_WANT, 0));
+    from = bh_sandbox_now_ns();
+    bh_sandbox_restart_server('n');
+    BH_CHECK_EQ("freely", bh_sandbox_wait(pid), 0);
+    BH_CHECK("not at once", bh_sandbox_now_ns() - from > UINT64_C(500000000));
+    BH_CHECK_EQ("all the same", bh_sandbox.world->launches, 1);
+    bh_sandbox_restart_server('o');
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_waits_for_its_turn),     cmocka_unit_test(a_turn_ends_drained),
-        cmocka_unit_test(little_goes_ahead),           cmocka_unit_test(work_ends_near_the_end_of_its_turn),
-        cmocka_unit_test(how_much_goes_ahead),         cmocka_unit_test(two_devices_are_not_finished_early),
-        cmocka_unit_test(who_has_work_says_so),        cmocka_unit_test(without_a_door_no_turn_is_finished),
-        cmocka_unit_test(without_a_door_work_goes_on),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(work_waits_for_its_time_slice),
+    cmocka_unit_test(a_time_slice_ends_drained),
+    cmocka_unit_test(little_goes_ahead),
+    cmocka_unit_test(work_ends_near_the_end_of_its_time_slice),
+    cmocka_unit_test(how_much_goes_ahead),
+    cmocka_unit_test(two_devices_are_not_finished_early),
+    cmocka_unit_test(who_has_work_says_so),
+    cmocka_unit_test(without_a_server_no_time_slice_is_finished),
+    cmocka_unit_test(without_a_server_work_goes_on),
+};
 
-    if (argc < 3 || !bh_box_enter(argv[1]))
-        return argc < 3 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

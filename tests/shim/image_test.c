@@ -50,7 +50,6 @@ static const struct {
 static void
 variables_of_ptx_are_found(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct bh_ptx whole = { 0 }, parts = { 0 };
         size_t length = strlen(texts[i].text);
@@ -163,7 +162,6 @@ the_image_for_the_device_counts(void **state)
     char path[] = "/tmp/bh-image-XXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     BH_CHECK("file", write(fd, &image, sizeof(image)) == (ssize_t)sizeof(image));
     for (size_t i = 0; i < COUNT(devices); i++) {
         BH_CHECK_EQ("in memory", bh_image_bytes(&image, devices[i].capability), devices[i].bytes);
@@ -182,7 +180,7 @@ the_image_for_the_device_counts(void **state)
 
 /* ---- what makes no sense ---- */
 
-/* Behind the image nothing is mapped: whoever reads on dies. */
+/* Behind the image nothing is mapped: one that reads on dies. */
 static char *
 at_the_edge(size_t bytes)
 {
@@ -200,7 +198,6 @@ nothing_is_read_that_is_not_there(void **state)
     uint64_t seed = 88172645463325252u;
     char *edge = at_the_edge(bytes);
 
-    (void)state;
     for (size_t cut = 1; cut < bytes; cut++) { /* its end is missing */
         char *at = edge + bytes - cut;
 
@@ -222,15 +219,10 @@ nothing_is_read_that_is_not_there(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variables_of_ptx_are_found),
-        cmocka_unit_test(the_image_for_the_device_counts),
-        cmocka_unit_test(nothing_is_read_that_is_not_there),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(variables_of_ptx_are_found),
+    cmocka_unit_test(the_image_for_the_device_counts),
+    cmocka_unit_test(nothing_is_read_that_is_not_there),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

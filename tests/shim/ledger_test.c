@@ -124,7 +124,6 @@ end(CUcontext context)
 static int
 begin(void **state)
 {
-    (void)state;
     bh_real_cuMemAlloc_v2 = (void *)take;
     bh_real_cuMemFree_v2 = (void *)give;
     bh_real_cuCtxGetCurrent = (void *)current;
@@ -196,7 +195,6 @@ static const struct step {
 static void
 a_unit_is_there_before_and_until_after(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         const struct step *step = &steps[i];
         CUresult rc = step->bytes != 0 ? allocate(step->at, step->bytes) : cuMemFree_v2(step->at);
@@ -236,7 +234,6 @@ other_gives(void)
 static void
 the_last_goes_as_another_comes(void **state)
 {
-    (void)state;
     assert_int_equal(allocate(BLOCK(0), 700), CUDA_SUCCESS);
     driver.during = other_takes;
     BH_CHECK_EQ("freed", cuMemFree_v2(BLOCK(0)), CUDA_SUCCESS);
@@ -251,11 +248,10 @@ the_last_goes_as_another_comes(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who had the block still counts it on the first device, when the second has it. */
+/* The former owner of the block still counts it on the first device, when the second has it. */
 static void
 a_block_goes_to_another_device(void **state)
 {
-    (void)state;
     assert_int_equal(allocate(BLOCK(0), 700), CUDA_SUCCESS);
     driver.during = other_takes_elsewhere;
     BH_CHECK_EQ("freed", cuMemFree_v2(BLOCK(0)), CUDA_SUCCESS);
@@ -274,7 +270,6 @@ a_block_goes_to_another_device(void **state)
 static void
 what_is_not_freed_stays(void **state)
 {
-    (void)state;
     assert_int_equal(allocate(BLOCK(0), 700), CUDA_SUCCESS);
     driver.rc = CUDA_ERROR_INVALID_VALUE;
     BH_CHECK_EQ("refused", cuMemFree_v2(BLOCK(0)), CUDA_ERROR_INVALID_VALUE);
@@ -290,7 +285,6 @@ what_cannot_be_noted_is_freed_first(void **state)
 {
     static const CUdeviceptr nowhere[] = { BLOCK(0) + 100, BH_RECORDS_END };
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         BH_CHECK_EQ("no place", allocate(nowhere[i], 700), CUDA_ERROR_OUT_OF_MEMORY);
         BH_CHECK_EQ("freed before it is given back", driver.seen, 1);
@@ -311,11 +305,10 @@ at_the_cap_the_driver_is_not_asked(void **state)
 {
     unsigned calls;
 
-    (void)state;
     for (uint64_t i = 0; i < CAP; i++)
         assert_int_equal(allocate(BLOCK(BLOCKS + i), 700), CUDA_SUCCESS);
     calls = driver.calls;
-    /* There may be room in a block, but nobody can know where the driver will look. */
+    /* There may be room in a block, but it cannot be known where the driver will look. */
     BH_CHECK_EQ("refused", allocate(BLOCK(BLOCKS) + 1024, 700), CUDA_ERROR_OUT_OF_MEMORY);
     BH_CHECK_EQ("not asked", driver.calls, calls);
     for (uint64_t i = 0; i < CAP; i++)
@@ -329,7 +322,6 @@ at_the_cap_the_driver_is_not_asked(void **state)
 static void
 a_context_takes_its_blocks_along(void **state)
 {
-    (void)state;
     assert_int_equal(allocate(BLOCK(0), 700), CUDA_SUCCESS);
     assert_int_equal(allocate(BLOCK(0) + 4096, 700), CUDA_SUCCESS);
     assert_int_equal(allocate(BLOCK(3), 700), CUDA_SUCCESS);
@@ -339,7 +331,7 @@ a_context_takes_its_blocks_along(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- a device's own pool, which nobody made here ---- */
+/* ---- a device's own pool, which was not made here ---- */
 
 enum { POOL_CAP = 64, STEP = 16 }; /* units; a pool grows by so many */
 #define POOL ((CUmemoryPool)(uintptr_t)0x7000)
@@ -413,7 +405,6 @@ two_learn_of_a_pool_at_once(void **state)
 {
     CUdeviceptr mine;
 
-    (void)state;
     bh_real_cuDeviceGetMemPool = (void *)pool_of_device;
     bh_real_cuDeviceGetDefaultMemPool = (void *)own_pool_of_device;
     bh_real_cuMemAllocAsync = (void *)take_async;
@@ -505,7 +496,6 @@ threads_leave_no_block_unpaid(void **state)
 {
     pthread_t thread[THREADS];
 
-    (void)state;
     bh_real_cuMemAlloc_v2 = (void *)take_place;
     bh_real_cuMemFree_v2 = (void *)give_place;
     for (uintptr_t i = 0; i < THREADS; i++)

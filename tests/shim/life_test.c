@@ -16,14 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { CAP = 512, CONTEXT = 32 };
 
-/* Less than the five seconds that a process waits for the door's answer. */
+/* Less than the five seconds that a process waits for the server's answer. */
 #define AT_ONCE_NS UINT64_C(4000000000)
 
 static const char *libcuda, *self_path;
@@ -62,7 +62,6 @@ static const struct {
 static int
 ask(void *self)
 {
-    (void)self;
     for (size_t i = 0; i < COUNT(asked); i++) {
         CUdriverProcAddressQueryResult status;
         void *function = NULL;
@@ -90,7 +89,6 @@ pass_on(void *self)
     void *function;
     int value = 0;
 
-    (void)self;
     CHECK(driver != NULL);
     GOOD(cuGetProcAddress_v2("cuDeviceGetCount", &function, 13000, 0, &status));
     CHECK(function == dlsym(driver, "cuDeviceGetCount"));
@@ -104,7 +102,6 @@ pass_on(void *self)
 static int
 without_driver(void *self)
 {
-    (void)self;
     CHECK(unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1") == 0);
     CHECK(cuInit(0) == CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
     /* In the driver's place this library itself: it notices, and does not go round. */
@@ -116,13 +113,12 @@ without_driver(void *self)
 static void
 calls_are_found(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("cuGetProcAddress", bh_box_run(ask, NULL), 0);
-    BH_CHECK_EQ("passed on", bh_box_run(pass_on, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("cuGetProcAddress", bh_sandbox_run(ask, NULL), 0);
+    BH_CHECK_EQ("passed on", bh_sandbox_run(pass_on, NULL), 0);
     BH_CHECK_EQ("rename", rename(BH_SHARE_DRIVER_DIR "/libcuda.so.1", "/run/kept"), 0);
     BH_CHECK_EQ("link", link("/run/kept", BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
-    BH_CHECK_EQ("no driver", bh_box_run(without_driver, NULL), 0);
+    BH_CHECK_EQ("no driver", bh_sandbox_run(without_driver, NULL), 0);
     unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1");
     BH_CHECK_EQ("back", rename("/run/kept", BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
     BH_CHECK_DONE();
@@ -138,28 +134,27 @@ join_in_vain(void *self)
     size_t left, total;
     int before = dup(0);
 
-    (void)self;
     CHECK(cuInit(0) == CUDA_ERROR_SYSTEM_NOT_READY);
     CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemGetInfo_v2(&left, &total) == CUDA_ERROR_NOT_INITIALIZED);
-    CHECK(bh_box.world->most[0] == 0);
+    CHECK(bh_sandbox.world->most[0] == 0);
     CHECK(dup(0) <= before + 4); /* driver's file aside, no descriptors stay */
     return 0;
 }
 
-/* Doors that answer wrongly are refused at once; one that says nothing within 5 s. */
+/* Servers that answer wrongly are refused at once; one that sends nothing within 5 s. */
 static void
-wrong_doors_are_refused(void **state)
+wrong_servers_are_refused(void **state)
 {
-    static const int doors[] = { BOX_REFUSES, BOX_FOREIGN, BOX_BARE, BOX_SHORT, BOX_FORGED, BOX_SLOTLESS };
+    static const int servers[] = { SANDBOX_REFUSES, SANDBOX_FOREIGN, SANDBOX_BARE,
+                                   SANDBOX_SHORT,   SANDBOX_FORGED,  SANDBOX_SLOTLESS };
 
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    for (size_t i = 0; i < COUNT(doors); i++) {
-        atomic_store(&bh_box.door, doors[i]);
-        BH_CHECK_EQ("wrong door, at once", bh_box_run_within(join_in_vain, NULL, AT_ONCE_NS), 0);
-        bh_box_emptied();
+    bh_sandbox_share(1, CAP, CONTEXT);
+    for (size_t i = 0; i < COUNT(servers); i++) {
+        atomic_store(&bh_sandbox.server, servers[i]);
+        BH_CHECK_EQ("wrong server, at once", bh_sandbox_run_within(join_in_vain, NULL, AT_ONCE_NS), 0);
+        bh_sandbox_emptied();
     }
     BH_CHECK_DONE();
 }
@@ -167,30 +162,28 @@ wrong_doors_are_refused(void **state)
 static int
 join_late(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     GOOD(cuInit(0));
     return 0;
 }
 
 static void
-a_door_that_opens_late_is_found(void **state)
+a_server_that_starts_late_is_found(void **state)
 {
     uint64_t from, took = AT_ONCE_NS;
 
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
+    bh_sandbox_share(1, CAP, CONTEXT);
     for (int i = 0; i < 5 && took >= AT_ONCE_NS; i++) { /* again where the machine was slow */
         pid_t pid;
         int late;
 
-        bh_box_stir('n');
-        from = bh_box_now_ns();
-        pid = bh_box_start(join_late, NULL);
+        bh_sandbox_restart_server('n');
+        from = bh_sandbox_now_ns();
+        pid = bh_sandbox_start(join_late, NULL);
         usleep(150000);
-        bh_box_stir('o');
-        late = bh_box_wait(pid);
-        took = bh_box_now_ns() - from;
+        bh_sandbox_restart_server('o');
+        late = bh_sandbox_wait(pid);
+        took = bh_sandbox_now_ns() - from;
         BH_CHECK("late", late == 0 || took >= AT_ONCE_NS);
     }
     BH_CHECK("soon", took < AT_ONCE_NS);
@@ -204,13 +197,12 @@ in_fork(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     /* A child knows nothing of what its parent had, and joins for itself. */
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
     BEGIN();
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 32);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 64);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 64);
     return 0;
 }
 
@@ -219,7 +211,6 @@ raw_child(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     return cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1;
 }
 
@@ -231,27 +222,25 @@ fork_after(void *self)
     int status;
     pid_t pid;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(bh_box_run(in_fork, NULL) == 0);
-    CHECK(bh_box_comes_to(0, CONTEXT + 32)); /* the child's is reaped, ours stays */
+    CHECK(bh_sandbox_run(in_fork, NULL) == 0);
+    CHECK(bh_sandbox_comes_to(0, CONTEXT + 32)); /* the child's is reaped, ours stays */
     CHECK(posix_spawnp(&pid, "true", NULL, NULL, none, environ) == 0);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     pid = vfork();
     if (pid == 0)
         _exit(7);
     CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
-    CHECK(bh_box_run(raw_child, NULL) == 0);
+    CHECK(bh_sandbox_run(raw_child, NULL) == 0);
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
 static int
 exec_after(void *self)
 {
-    (void)self;
     BEGIN();
     execl(self_path, self_path, "exec", (char *)NULL);
     return 9;
@@ -260,18 +249,17 @@ exec_after(void *self)
 static void
 forks_begin_anew(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("fork", bh_box_run(fork_after, NULL), 0);
-    bh_box_emptied();
-    BH_CHECK_EQ("after fork", bh_box_used(0), 0);
-    BH_CHECK_EQ("exec", bh_box_run(exec_after, NULL), 0);
-    bh_box_emptied();
-    BH_CHECK_EQ("after exec", bh_box_used(0), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("fork", bh_sandbox_run(fork_after, NULL), 0);
+    bh_sandbox_emptied();
+    BH_CHECK_EQ("after fork", bh_sandbox_used(0), 0);
+    BH_CHECK_EQ("exec", bh_sandbox_run(exec_after, NULL), 0);
+    bh_sandbox_emptied();
+    BH_CHECK_EQ("after exec", bh_sandbox_used(0), 0);
     BH_CHECK_DONE();
 }
 
-/* What exec_after becomes. */
+/* What the program becomes after exec. */
 static int
 after_exec(void)
 {
@@ -290,7 +278,6 @@ on_signal(int number)
 {
     CUdeviceptr at;
 
-    (void)number;
     if (cuMemAlloc_v2(&at, 3000) == CUDA_SUCCESS)
         (void)cuMemFree_v2(at);
 }
@@ -303,7 +290,6 @@ signals(void *self)
     sigset_t mask;
     CUdeviceptr at;
 
-    (void)self;
     umask(027);
     sigaction(SIGUSR1, &mine, NULL);
     sigaction(SIGUSR2, &mine, NULL);
@@ -321,7 +307,7 @@ signals(void *self)
             raise(SIGUSR1);
         GOOD(cuMemFree_v2(at));
     }
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -331,10 +317,9 @@ environment(void *self)
 {
     size_t left, total;
 
-    (void)self;
     setenv("CUDA_DEVICE_MEMORY_LIMIT", "60g", 1);
     setenv("CUDA_DEVICE_SM_LIMIT", "100", 1);
-    setenv("BULKHEAD_SHARE_DOOR", "/tmp/none", 1);
+    setenv("BULKHEAD_SHARE_SOCKET", "/tmp/none", 1);
     BEGIN();
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(total == CAP * BH_SHARE_UNIT_BYTES);
@@ -348,7 +333,6 @@ next_symbols(void *self)
 {
     void *first = dlsym(RTLD_NEXT, "umask"), *again;
 
-    (void)self;
     BEGIN();
     again = dlsym(RTLD_NEXT, "umask");
     CHECK(first != NULL && again == first);
@@ -365,14 +349,13 @@ other_namespace(void *self)
     __typeof__(&cuDevicePrimaryCtxRetain) retain;
     CUcontext context;
 
-    (void)self;
     CHECK(library != NULL);
     init = (__typeof__(init))dlsym(library, "cuInit");
     retain = (__typeof__(retain))dlsym(library, "cuDevicePrimaryCtxRetain");
     BEGIN();
     GOOD(init(0));
     GOOD(retain(&context, 0));
-    CHECK(bh_box_used(0) == 2 * CONTEXT);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT);
     return 0;
 }
 
@@ -384,19 +367,18 @@ changed_limits(void *self)
     size_t left, total;
     unsigned int low;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 128 * MIB));
-    bh_box.limits->device[0].overhead_units = 100;
+    bh_sandbox.limits->device[0].overhead_units = 100;
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(left == (CAP - CONTEXT - 64 - 100) * BH_SHARE_UNIT_BYTES);
-    bh_box.limits->device[0].overhead_units = 2 * CAP;
+    bh_sandbox.limits->device[0].overhead_units = 2 * CAP;
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(left == 0);                                           /* and not 18446744073707454464 (row 14) */
     CHECK(cuMemAlloc_v2(&at, 512) == CUDA_ERROR_OUT_OF_MEMORY); /* row 7 */
     CHECK(cuMemAllocAsync(&at, 512, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
-    bh_box.limits->device[0].overhead_units = 0;
-    bh_box.limits->device[0].memory_bytes = UINT64_C(70) << 30;
+    bh_sandbox.limits->device[0].overhead_units = 0;
+    bh_sandbox.limits->device[0].memory_bytes = UINT64_C(70) << 30;
     GOOD(cuDeviceTotalMem(&low, 0));
     CHECK(low == UINT32_MAX);
     return 0;
@@ -416,14 +398,13 @@ static const struct {
 static void
 nothing_else_changes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(lives); i++) {
         if (SANITIZED && lives[i].body == other_namespace)
             continue;
-        bh_box_share(1, CAP, CONTEXT);
-        BH_CHECK_EQ(lives[i].name, bh_box_run(lives[i].body, NULL), 0);
-        bh_box_emptied();
-        BH_CHECK_EQ(lives[i].name, bh_box_used(0), 0);
+        bh_sandbox_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ(lives[i].name, bh_sandbox_run(lives[i].body, NULL), 0);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ(lives[i].name, bh_sandbox_used(0), 0);
     }
     BH_CHECK_DONE();
 }
@@ -433,10 +414,9 @@ nothing_else_changes(void **state)
 static int
 stay(void *self)
 {
-    (void)self;
     BEGIN();
-    atomic_fetch_add(&bh_box.world->launches, 1);
-    while (atomic_load(&bh_box.world->closed) == 0)
+    atomic_fetch_add(&bh_sandbox.world->launches, 1);
+    while (atomic_load(&bh_sandbox.world->closed) == 0)
         usleep(2000);
     return cuCtxSynchronize() == CUDA_SUCCESS ? 0 : 1;
 }
@@ -447,28 +427,27 @@ a_restart_is_survived(void **state)
     int joins, hang_ups;
     pid_t pid;
 
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    joins = atomic_load(&bh_box.joins);
-    hang_ups = atomic_load(&bh_box.hang_ups);
-    pid = bh_box_start(stay, NULL);
-    while (atomic_load(&bh_box.world->launches) == 0)
+    bh_sandbox_share(1, CAP, CONTEXT);
+    joins = atomic_load(&bh_sandbox.joins);
+    hang_ups = atomic_load(&bh_sandbox.hang_ups);
+    pid = bh_sandbox_start(stay, NULL);
+    while (atomic_load(&bh_sandbox.world->launches) == 0)
         usleep(1000);
-    BH_CHECK_EQ("joined", atomic_load(&bh_box.connections), 1);
-    bh_box_stir('x');
-    while (atomic_load(&bh_box.joins) < joins + 2 && bh_box_alive(&pid, 1))
+    BH_CHECK_EQ("joined", atomic_load(&bh_sandbox.connections), 1);
+    bh_sandbox_restart_server('x');
+    while (atomic_load(&bh_sandbox.joins) < joins + 2 && bh_sandbox_alive(&pid, 1))
         usleep(1000);
-    BH_CHECK_EQ("hung up", atomic_load(&bh_box.hang_ups), hang_ups + 1);
-    BH_CHECK_EQ("joined again", atomic_load(&bh_box.joins), joins + 2);
-    BH_CHECK_EQ("with what it had", bh_box_used(0), CONTEXT);
-    atomic_store(&bh_box.world->closed, 1);
-    BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
-    bh_box_emptied();
-    BH_CHECK_EQ("its slot was known", bh_box_used(0), 0);
+    BH_CHECK_EQ("hung up", atomic_load(&bh_sandbox.hang_ups), hang_ups + 1);
+    BH_CHECK_EQ("joined again", atomic_load(&bh_sandbox.joins), joins + 2);
+    BH_CHECK_EQ("with what it had", bh_sandbox_used(0), CONTEXT);
+    atomic_store(&bh_sandbox.world->closed, 1);
+    BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
+    bh_sandbox_emptied();
+    BH_CHECK_EQ("its slot was known", bh_sandbox_used(0), 0);
     BH_CHECK_DONE();
 }
 
-/* ---- who has which slot, for the NVML view ---- */
+/* ---- which process has which slot, for the NVML view ---- */
 
 static int
 sign(void *self)
@@ -476,16 +455,15 @@ sign(void *self)
     uint32_t slot = self == NULL ? 0 : 1;
 
     BEGIN();
-    CHECK(bh_box.usage->pid[slot] == (uint32_t)getpid());
-    return self == NULL ? bh_box_run(sign, &bh_box) : 0;
+    CHECK(bh_sandbox.usage->pid[slot] == (uint32_t)getpid());
+    return self == NULL ? bh_sandbox_run(sign, &bh_sandbox) : 0;
 }
 
 static void
 a_slot_tells_whose_it_is(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("and of a fork's child", bh_box_run(sign, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("and of a fork's child", bh_sandbox_run(sign, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -493,16 +471,16 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_tells_whose_it_is), cmocka_unit_test(calls_are_found),
-        cmocka_unit_test(wrong_doors_are_refused),  cmocka_unit_test(a_door_that_opens_late_is_found),
-        cmocka_unit_test(forks_begin_anew),         cmocka_unit_test(nothing_else_changes),
+        cmocka_unit_test(a_slot_tells_whose_it_is),  cmocka_unit_test(calls_are_found),
+        cmocka_unit_test(wrong_servers_are_refused), cmocka_unit_test(a_server_that_starts_late_is_found),
+        cmocka_unit_test(forks_begin_anew),          cmocka_unit_test(nothing_else_changes),
         cmocka_unit_test(a_restart_is_survived),
     };
 
     self_path = "/proc/self/exe";
     if (argc == 2 && strcmp(argv[1], "exec") == 0)
         return after_exec();
-    if (argc != 3 || !bh_box_enter(argv[1]))
+    if (argc != 3 || !bh_sandbox_enter(argv[1]))
         return argc != 3 ? 2 : 0;
     libcuda = argv[2];
     cmocka_set_message_output(CM_OUTPUT_TAP);

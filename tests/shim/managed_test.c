@@ -3,7 +3,7 @@
  *   managed_test NULL_DRIVER LIBCUDA */
 #include "base/test.h"
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -34,15 +34,15 @@ allocates(void *self)
     GOOD(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0));
     CHECK(supported == word->supported);
     CHECK(cuMemAllocManaged(&at, 64 * MIB, 1) == word->result);
-    CHECK(bh_box_used(0) == CONTEXT + word->units);
+    CHECK(bh_sandbox_used(0) == CONTEXT + word->units);
     CHECK(cuMemAllocManaged(&more, 2 * CAP * MIB, 1) == word->beyond);
     if (more != 0)
         GOOD(cuMemFree_v2(more));
     if (at != 0)
         GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB)); /* other memory is as ever */
-    CHECK(bh_box_used(0) == CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32);
     return 0;
 }
 
@@ -52,13 +52,13 @@ takes_from(CUmemoryPool pool, const struct word *word)
     CUdeviceptr at = 0, more = 0;
 
     GOOD(cuMemAllocFromPoolAsync(&at, 64 * MIB, pool, NULL));
-    CHECK(bh_box_used(0) == CONTEXT + word->units);
+    CHECK(bh_sandbox_used(0) == CONTEXT + word->units);
     CHECK(cuMemAllocFromPoolAsync(&more, 2 * CAP * MIB, pool, NULL) == word->beyond);
     GOOD(cuMemFreeAsync(at, NULL));
     if (more != 0)
         GOOD(cuMemFreeAsync(more, NULL));
     GOOD(cuMemPoolTrimTo(pool, 0));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -86,29 +86,21 @@ makes_pools(void *self)
 static void
 is_what_the_lease_says(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(words); i++) {
         struct word word = words[i];
 
-        bh_box_share(1, CAP, CONTEXT);
-        bh_box.limits->managed = word.managed;
-        BH_CHECK_EQ(word.name, bh_box_run(allocates, &word), 0);
-        BH_CHECK_EQ(word.name, bh_box_run(makes_pools, &word), 0);
-        bh_box_emptied();
-        BH_CHECK_EQ(word.name, bh_box_used(0), 0);
+        bh_sandbox_share(1, CAP, CONTEXT);
+        bh_sandbox.limits->managed = word.managed;
+        BH_CHECK_EQ(word.name, bh_sandbox_run(allocates, &word), 0);
+        BH_CHECK_EQ(word.name, bh_sandbox_run(makes_pools, &word), 0);
+        bh_sandbox_emptied();
+        BH_CHECK_EQ(word.name, bh_sandbox_used(0), 0);
     }
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_what_the_lease_says),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(is_what_the_lease_says),
+};
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
-        return argc < 2 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

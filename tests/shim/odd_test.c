@@ -1,4 +1,4 @@
-/* Jobs that are not as one would like them: more processes than there are seats, programs
+/* Jobs that are not as one would like them: more processes than there are slots, programs
  * without a shared libc or with another one, set-user-id programs, other preloaded libraries,
  * clocks that jump, calls out of signal handlers, drivers from the future.  No crash, no cap that
  * is loose, one clear answer.
@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 enum { CAP = 512, CONTEXT = 32, NOBODY = 65534 };
 
-/* Less, and little more, than the five seconds that a process waits for the door's answer. */
+/* Less, and little more, than the five seconds that a process waits for the server's answer. */
 #define AT_ONCE_NS UINT64_C(4000000000)
 #define IN_TIME_NS UINT64_C(7000000000)
 
@@ -55,11 +55,11 @@ run(const struct program *program)
 {
     int rc;
 
-    bh_box_share(1, CAP, CONTEXT);
-    rc = bh_box_run(become, (void *)(uintptr_t)program);
-    bh_box_emptied();
-    BH_CHECK_EQ("nothing stays", bh_box_used(0), 0);
-    BH_CHECK("not over the cap", bh_box.world->most[0] <= (CAP - CONTEXT) * BH_SHARE_UNIT_BYTES);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    rc = bh_sandbox_run(become, (void *)(uintptr_t)program);
+    bh_sandbox_emptied();
+    BH_CHECK_EQ("nothing stays", bh_sandbox_used(0), 0);
+    BH_CHECK("not over the cap", bh_sandbox.world->most[0] <= (CAP - CONTEXT) * BH_SHARE_UNIT_BYTES);
     return rc;
 }
 
@@ -68,13 +68,12 @@ any_program_finds_its_cap(void **state)
 {
     static const char set_uid[] = "/run/set-uid";
 
-    (void)state;
-    bh_box_copy(stranger, set_uid);
+    bh_sandbox_copy(stranger, set_uid);
     BH_CHECK("set-user-id", chmod(set_uid, 04755) == 0);
     BH_CHECK_EQ("plain", run(&(struct program){ .path = stranger }), 0);
     /* No thread can be started in one, which the driver needs, too. */
     BH_CHECK_EQ("static, with dlopen", run(&(struct program){ .path = stranger_static }), 4);
-    BH_CHECK_EQ("and says so at the door", bh_box.statics, 1);
+    BH_CHECK_EQ("and sends that it is", bh_sandbox.statics, 1);
     BH_CHECK_EQ("set-user-id", run(&(struct program){ .path = set_uid, .set_uid = true }), 0);
     BH_CHECK_EQ("another preload, whose wall clock jumps",
                 run(&(struct program){ .path = stranger, .preload = meddler }), 0);
@@ -85,9 +84,8 @@ any_program_finds_its_cap(void **state)
 static void
 another_processor_finds_its_cap(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("emulated", run(&(struct program){ .path = stranger }), 0);
-    BH_CHECK_EQ("most", bh_box.world->most[0] / BH_SHARE_UNIT_BYTES, CAP - CONTEXT);
+    BH_CHECK_EQ("most", bh_sandbox.world->most[0] / BH_SHARE_UNIT_BYTES, CAP - CONTEXT);
     BH_CHECK_DONE();
 }
 
@@ -95,7 +93,6 @@ another_processor_finds_its_cap(void **state)
 static void
 musl_cannot_load_it(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("dlopen fails", run(&(struct program){ .path = stranger_musl }), 3);
     BH_CHECK_DONE();
 }
@@ -108,7 +105,6 @@ vfork_and_exec(void *self)
     int status;
     pid_t pid;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     snprintf(units, sizeof(units), "%d", CAP - 2 * CONTEXT - 32);
@@ -118,7 +114,7 @@ vfork_and_exec(void *self)
         _exit(9);
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0); /* it got what was left */
-    CHECK(bh_box_comes_to(0, CONTEXT + 32));               /* the child's is reaped, ours stays */
+    CHECK(bh_sandbox_comes_to(0, CONTEXT + 32));           /* the child's is reaped, ours stays */
     GOOD(cuMemFree_v2(at));
     return 0;
 }
@@ -126,9 +122,8 @@ vfork_and_exec(void *self)
 static void
 vfork_leaves_the_parent_alone(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("vfork and exec", bh_box_run(vfork_and_exec, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("vfork and exec", bh_sandbox_run(vfork_and_exec, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -154,7 +149,6 @@ call_all(void)
 static void
 on_signal(int number)
 {
-    (void)number;
     signals++;
     call_all();
 }
@@ -165,7 +159,6 @@ interrupted(void *self)
     struct sigaction mine = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { 0 };
 
-    (void)self;
     BEGIN();
     alarm(30); /* a deadlock is an end by a signal */
     sigaction(SIGVTALRM, &mine, NULL);
@@ -177,17 +170,16 @@ interrupted(void *self)
     setitimer(ITIMER_VIRTUAL, &never, NULL);
     setitimer(ITIMER_PROF, &never, NULL);
     CHECK(signals >= 10 && failures == 0);
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
 static void
 a_signal_handler_may_call(void **state)
 {
-    (void)state;
-    bh_box_share(1, CONTEXT + 4, CONTEXT);
-    BH_CHECK_EQ("interrupted", bh_box_run(interrupted, NULL), 0);
-    BH_CHECK("never more", bh_box.world->most[0] <= 4 * BH_SHARE_UNIT_BYTES);
+    bh_sandbox_share(1, CONTEXT + 4, CONTEXT);
+    BH_CHECK_EQ("interrupted", bh_sandbox_run(interrupted, NULL), 0);
+    BH_CHECK("never more", bh_sandbox.world->most[0] <= 4 * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -201,11 +193,10 @@ from_the_future(void *self)
     CUdeviceptr at;
     int version = 0;
 
-    (void)self;
     BEGIN();
     GOOD(cuDriverGetVersion(&version));
     CHECK(version == 99000);
-    /* A new form of a call that takes memory: nobody would count it. */
+    /* A new form of a call that takes memory: it would not be counted. */
     CHECK(cuGetProcAddress_v2("cuMemAlloc", &function, 99000, 0, &status) == CUDA_ERROR_NOT_FOUND);
     CHECK(function == NULL && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
     CHECK(cuGetProcAddress("cuMemAlloc", &function, 99000, 0) == CUDA_ERROR_NOT_FOUND);
@@ -217,34 +208,32 @@ from_the_future(void *self)
     CHECK(cuGetProcAddress_v2("cuNowhere", &function, 99000, 0, &status) == CUDA_ERROR_NOT_FOUND);
     while (cuMemAlloc_v2(&at, 2 * MIB) == CUDA_SUCCESS)
         ;
-    CHECK(bh_box_used(0) == CAP);
+    CHECK(bh_sandbox_used(0) == CAP);
     return 0;
 }
 
 static void
 a_newer_driver_is_capped(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    bh_box.world->newer = 1;
-    BH_CHECK_EQ("newer", bh_box_run(from_the_future, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    bh_sandbox.world->newer = 1;
+    BH_CHECK_EQ("newer", bh_sandbox_run(from_the_future, NULL), 0);
     BH_CHECK_DONE();
 }
 
-/* ---- no seat, and no answer ---- */
+/* ---- no slot, and no answer ---- */
 
 static int
 stay(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    atomic_fetch_add(&bh_box.world->launches, 1);
-    while (atomic_load(&bh_box.world->closed) == 0)
+    atomic_fetch_add(&bh_sandbox.world->launches, 1);
+    while (atomic_load(&bh_sandbox.world->closed) == 0)
         usleep(500);
-    CHECK(bh_box_used(0) == CONTEXT + 32);
+    CHECK(bh_sandbox_used(0) == CONTEXT + 32);
     return 0;
 }
 
@@ -254,7 +243,6 @@ be_refused(void *self)
     CUcontext context;
     CUdeviceptr at;
 
-    (void)self;
     CHECK(cuInit(0) == CUDA_ERROR_SYSTEM_NOT_READY);
     CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
@@ -264,7 +252,6 @@ be_refused(void *self)
 static int
 come_in(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     return 0;
 }
@@ -275,32 +262,30 @@ one_too_many_is_refused(void **state)
 {
     pid_t last;
 
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    bh_box_occupy(BH_SHARE_SLOTS_MAX - 1);
-    last = bh_box_start(stay, NULL);
-    while (atomic_load(&bh_box.world->launches) == 0 && bh_box_alive(&last, 1))
+    bh_sandbox_share(1, CAP, CONTEXT);
+    bh_sandbox_occupy(BH_SHARE_SLOTS_MAX - 1);
+    last = bh_sandbox_start(stay, NULL);
+    while (atomic_load(&bh_sandbox.world->launches) == 0 && bh_sandbox_alive(&last, 1))
         usleep(500);
-    BH_CHECK_EQ("refused", bh_box_run_within(be_refused, NULL, AT_ONCE_NS), 0);
-    atomic_store(&bh_box.world->closed, 1);
-    BH_CHECK_EQ("the last one lost nothing", bh_box_wait(last), 0);
-    bh_box_emptied();
-    BH_CHECK_EQ("there is a seat again", bh_box_run(come_in, NULL), 0);
-    bh_box_occupy(0);
+    BH_CHECK_EQ("refused", bh_sandbox_run_within(be_refused, NULL, AT_ONCE_NS), 0);
+    atomic_store(&bh_sandbox.world->closed, 1);
+    BH_CHECK_EQ("the last one lost nothing", bh_sandbox_wait(last), 0);
+    bh_sandbox_emptied();
+    BH_CHECK_EQ("there is a slot again", bh_sandbox_run(come_in, NULL), 0);
+    bh_sandbox_occupy(0);
     BH_CHECK_DONE();
 }
 
 /* Takes the five seconds that a process waits. */
 static void
-a_silent_door_is_given_up(void **state)
+a_silent_server_is_given_up(void **state)
 {
-    uint64_t from = bh_box_now_ns();
+    uint64_t from = bh_sandbox_now_ns();
 
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    atomic_store(&bh_box.door, BOX_SILENT);
-    BH_CHECK_EQ("silent", bh_box_run_within(be_refused, NULL, IN_TIME_NS), 0);
-    BH_CHECK("it is waited for", bh_box_now_ns() - from >= AT_ONCE_NS);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    atomic_store(&bh_sandbox.server, SANDBOX_SILENT);
+    BH_CHECK_EQ("silent", bh_sandbox_run_within(be_refused, NULL, IN_TIME_NS), 0);
+    BH_CHECK("it is waited for", bh_sandbox_now_ns() - from >= AT_ONCE_NS);
     BH_CHECK_DONE();
 }
 
@@ -335,7 +320,7 @@ static int
 run_silent(void)
 {
     static const struct CMUnitTest silent[] = {
-        cmocka_unit_test(a_silent_door_is_given_up),
+        cmocka_unit_test(a_silent_server_is_given_up),
     };
 
     return cmocka_run_group_tests(silent, NULL, NULL);
@@ -366,7 +351,7 @@ run_calls(void)
 int
 main(int argc, char **argv)
 {
-    if (argc != 8 || !bh_box_enter(argv[1]))
+    if (argc != 8 || !bh_sandbox_enter(argv[1]))
         return argc != 8 ? 2 : 0;
     libcuda = argv[2];
     stranger = argv[3];

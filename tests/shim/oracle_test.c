@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 enum { PROCESSES = 10, THREADS = 4, ROUNDS = 4, LIVE = 24, CAP = 600, CONTEXT = 4 };
@@ -36,7 +36,7 @@ struct rest {
 static struct rest *
 rest_of(void)
 {
-    return (struct rest *)(void *)((char *)bh_box.world + BOX_BEHIND_WORLD);
+    return (struct rest *)(void *)((char *)bh_sandbox.world + SANDBOX_BEHIND_WORLD);
 }
 
 struct player {
@@ -254,8 +254,8 @@ play_process(void *self)
 static void
 compare(void)
 {
-    BH_CHECK_EQ("the driver's count", bh_box_used(0) * BH_SHARE_UNIT_BYTES,
-                atomic_load(&bh_box.world->used[0]));
+    BH_CHECK_EQ("the driver's count", bh_sandbox_used(0) * BH_SHARE_UNIT_BYTES,
+                atomic_load(&bh_sandbox.world->used[0]));
 }
 
 static void
@@ -265,33 +265,32 @@ the_pages_say_what_the_driver_has(void **state)
     pid_t pid[PROCESSES];
     uint64_t number[PROCESSES], most, cap = CAP * BH_SHARE_UNIT_BYTES;
 
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    bh_box.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
+    bh_sandbox_share(1, CAP, CONTEXT);
+    bh_sandbox.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
     rest = rest_of();
     *rest = (struct rest){ 0 };
     for (uint64_t i = 0; i < PROCESSES; i++) {
         number[i] = i;
-        pid[i] = bh_box_start(play_process, &number[i]);
+        pid[i] = bh_sandbox_start(play_process, &number[i]);
     }
     for (uint32_t round = 0; round < ROUNDS; round++) {
         while (atomic_load(&rest->resting) < (round + 1) * PROCESSES * THREADS
-               && bh_box_alive(pid, PROCESSES)) {
-            atomic_store(&bh_box.world->fail_alloc, 2);
-            atomic_store(&bh_box.world->fail_free, 2);
+               && bh_sandbox_alive(pid, PROCESSES)) {
+            atomic_store(&bh_sandbox.world->fail_alloc, 2);
+            atomic_store(&bh_sandbox.world->fail_free, 2);
             usleep(500);
         }
-        atomic_store(&bh_box.world->fail_alloc, 0);
-        atomic_store(&bh_box.world->fail_free, 0);
+        atomic_store(&bh_sandbox.world->fail_alloc, 0);
+        atomic_store(&bh_sandbox.world->fail_free, 0);
         compare();
         atomic_fetch_add(&rest->round, 1);
     }
     for (unsigned i = 0; i < PROCESSES; i++)
-        BH_CHECK_EQ("a process", bh_box_wait(pid[i]), 0);
-    most = atomic_load(&bh_box.world->most[0]);
+        BH_CHECK_EQ("a process", bh_sandbox_wait(pid[i]), 0);
+    most = atomic_load(&bh_sandbox.world->most[0]);
     BH_CHECK_EQ("beyond the cap", most > cap ? most - cap : 0, 0);
-    bh_box_emptied();
-    BH_CHECK_EQ("nothing is left", bh_box_used(0), 0);
+    bh_sandbox_emptied();
+    BH_CHECK_EQ("nothing is left", bh_sandbox_used(0), 0);
     BH_CHECK_DONE();
 }
 
@@ -308,7 +307,7 @@ main(int argc, char **argv)
     if ((argc > 3 && bh_parse_u64(argv[3], &operations, &err) != BH_OK)
         || (argc > 4 && bh_parse_u64(argv[4], &seed, &err) != BH_OK))
         return 2;
-    if (!bh_box_enter(argv[1]))
+    if (!bh_sandbox_enter(argv[1]))
         return 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

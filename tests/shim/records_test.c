@@ -34,7 +34,6 @@ places_keep_records(void **state)
 {
     struct bh_charge_record record;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(places); i++) {
         struct bh_charge_record put = linear;
 
@@ -64,7 +63,6 @@ fields_do_not_mix(void **state)
                                      (UINT64_C(1) << 43) - 1 },
                             got;
 
-    (void)state;
     assert_true(bh_records_put(UNIT, most, NULL));
     assert_true(bh_records_take(UNIT, 1u << BH_RECORD_LEAVING, &got));
     BH_CHECK_EQ("amount", got.amount, most.amount);
@@ -81,7 +79,6 @@ walks_see_all(void **state)
     struct bh_charge_record record;
     uint64_t from = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(at); i++)
         assert_true(bh_records_put(at[i], linear, NULL));
     for (size_t i = 0; i < COUNT(at); i++, from++) {
@@ -91,8 +88,8 @@ walks_see_all(void **state)
     BH_CHECK_EQ("no more", bh_records_next(from, UINT64_MAX, &record), UINT64_MAX);
     BH_CHECK_EQ("below", bh_records_next(2 * UNIT, 3 * UNIT + 1024, &record), UINT64_MAX);
     BH_CHECK("before", bh_records_before(702 * UNIT + 5, &record));
-    BH_CHECK("turned", bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
-    BH_CHECK("once", !bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
+    BH_CHECK("turned", bh_records_change_kind(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
+    BH_CHECK("once", !bh_records_change_kind(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
     BH_CHECK("replaced", bh_records_put(UNIT, linear, &record) && record.kind == BH_RECORD_MAP);
     for (size_t i = 0; i < COUNT(at); i++)
         BH_CHECK("taken", bh_records_take(at[i], 1u << BH_RECORD_LINEAR, &record));
@@ -123,7 +120,6 @@ blocks_count_small_ones(void **state)
 {
     bool edge = false;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(counted); i++) {
         if (counted[i].comes)
             BH_CHECK(counted[i].name, bh_records_enter(counted[i].address, counted[i].device, &edge));
@@ -133,7 +129,7 @@ blocks_count_small_ones(void **state)
     }
     BH_CHECK("no such place", !bh_records_enter(BH_RECORDS_END, 0, &edge));
     BH_CHECK("nothing of ours is wrong", !bh_state_is_latched());
-    BH_CHECK("nobody can leave", !bh_records_leave(9 * UNIT, 0) && bh_state_is_latched());
+    BH_CHECK("none can leave", !bh_records_leave(9 * UNIT, 0) && bh_state_is_latched());
     BH_CHECK_DONE();
 }
 
@@ -177,7 +173,6 @@ threads_do_not_meet(void **state)
     uint64_t left = 0, word, handle, at = 0;
     struct bh_charge_record record;
 
-    (void)state;
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, race, (void *)i), 0);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -198,7 +193,6 @@ handles_are_listed(void **state)
 {
     uint64_t at = 0, handle, word, sum = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 5000; i++)
         assert_true(bh_handles_put(&handles, i, i));
     BH_CHECK("again", bh_handles_put(&handles, 17, 18));

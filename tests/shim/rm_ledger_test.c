@@ -36,16 +36,12 @@ bh_test_ioctl(int fd, unsigned long request, ...)
 static int
 agree(unsigned long request, void *argument)
 {
-    (void)request;
-    (void)argument;
     return 0;
 }
 
 static int
 break_down(unsigned long request, void *argument)
 {
-    (void)request;
-    (void)argument;
     errno = EIO;
     return -1;
 }
@@ -173,7 +169,6 @@ each_call_books_its_bytes(void **state)
 {
     struct bh_rm_vid_heap gone = { .client = C, .function = BH_RM_HEAP_FREE };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(calls); i++) {
         start_anew();
         call_by(i);
@@ -310,7 +305,6 @@ what_is_below_goes_too(void **state)
 {
     char name[128];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(stories); i++) {
         start_anew();
         for (size_t s = 0; s < COUNT(stories[i].step) && stories[i].step[s].client != 0; s++) {
@@ -328,7 +322,6 @@ devices_are_told_apart(void **state)
 {
     struct rm_new made;
 
-    (void)state;
     start_anew();
     (void)make(rm_device(&made, C, D2, 31));
     (void)make(rm_object(&made, C, D2, X, 0x2080));
@@ -356,7 +349,6 @@ give_away(unsigned long request, void *argument)
     const struct bh_rm_free *gone = argument;
     struct rm_new made;
 
-    (void)request;
     answer = agree;
     if (gone->object == D) {
         (void)make(rm_device(&made, C, D, 3));
@@ -372,7 +364,6 @@ who_frees_late_frees_nothing_new(void **state)
 {
     struct rm_new made;
 
-    (void)state;
     start_anew();
     (void)make(rm_memory(&made, C, D, M, 2 * MIB));
     answer = give_away;
@@ -444,7 +435,6 @@ threads_do_not_mix(void **state)
     pthread_t thread[THREADS];
     uint64_t there = 0;
 
-    (void)state;
     for (int round = 0; round < 3; round++) {
         start_anew();
         memset(kernel_bytes, 0, sizeof(kernel_bytes));
@@ -473,7 +463,6 @@ many_fit(void **state)
 {
     struct rm_new made;
 
-    (void)state;
     start_anew();
     for (uint32_t i = 0; i < MANY; i++)
         (void)make(rm_memory(&made, C, D, 1000 + i, 2 * MIB));
@@ -493,7 +482,6 @@ forks_begin_anew(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     bh_rm_objects_init();
     start_anew();
     (void)make(rm_memory(&made, C, D, M, 2 * MIB));

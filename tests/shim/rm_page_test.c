@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 #include "tests/shim/rm_requests.h"
 
@@ -21,7 +21,6 @@ __attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long r
 int
 bh_test_ioctl(int fd, unsigned long request, ...)
 {
-    (void)request;
     return fd == FD ? 0 : -1;
 }
 
@@ -75,19 +74,18 @@ use(bool say_uuids)
 static int
 grains(unsigned device)
 {
-    return (int)atomic_load(&bh_box.usage->seen[0].grains[device]);
+    return (int)atomic_load(&bh_sandbox.usage->seen[0].grains[device]);
 }
 
 static int
 kind(void)
 {
-    return (int)atomic_load(&bh_box.usage->seen_kind[0]);
+    return (int)atomic_load(&bh_sandbox.usage->seen_kind[0]);
 }
 
 static int
 two_known(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 0 && grains(1) == 0);
     CHECK(use(true) == 0);
@@ -102,7 +100,6 @@ two_known(void *self)
 static int
 two_unknown(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(false) == 0);
     CHECK(kind() == BH_SHARE_SEEN_PARTLY && grains(0) == 0 && grains(1) == 0);
@@ -115,7 +112,6 @@ two_unknown(void *self)
 static int
 one(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(false) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 1761);
@@ -127,7 +123,6 @@ strange(void *self)
 {
     struct bh_rm_alloc_long alloc = { .head = { C, D, M, BH_RM_CLASS_VIDEO, 0 } };
 
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(false) == 0 && kind() == BH_SHARE_SEEN_WHOLE);
     CHECK(call(_IOC(_IOC_READ | _IOC_WRITE, BH_RM_MAGIC, BH_RM_ALLOC, 40), &alloc) == 0);
@@ -143,7 +138,6 @@ early(void *self)
 {
     int version;
 
-    (void)self;
     (void)cuDriverGetVersion(&version); /* any call opens it */
     CHECK(use(true) == 0);
     CHECK(kind() == BH_SHARE_SEEN_NOT);
@@ -157,23 +151,21 @@ inherit_nothing(void *self)
 {
     struct rm_new made;
 
-    (void)self;
     CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, C, 0 }) == 0);
     GOOD(cuInit(0));
-    CHECK(atomic_load(&bh_box.usage->seen_kind[1]) == BH_SHARE_SEEN_WHOLE);
-    CHECK(atomic_load(&bh_box.usage->seen[1].grains[0]) == 0);
+    CHECK(atomic_load(&bh_sandbox.usage->seen_kind[1]) == BH_SHARE_SEEN_WHOLE);
+    CHECK(atomic_load(&bh_sandbox.usage->seen[1].grains[0]) == 0);
     CHECK(make(rm_memory(&made, C, D, M, 1)) == 0); /* below a device that it does not know */
-    CHECK(atomic_load(&bh_box.usage->seen_kind[1]) == BH_SHARE_SEEN_PARTLY);
+    CHECK(atomic_load(&bh_sandbox.usage->seen_kind[1]) == BH_SHARE_SEEN_PARTLY);
     return 0;
 }
 
 static int
 in_child(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(true) == 0);
-    CHECK(bh_box_run(inherit_nothing, NULL) == 0);
+    CHECK(bh_sandbox_run(inherit_nothing, NULL) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 161 && grains(1) == 1600);
     return 0;
 }
@@ -181,7 +173,6 @@ in_child(void *self)
 static int
 absent(void *self)
 {
-    (void)self;
     BEGIN();
     CHECK(kind() == BH_SHARE_SEEN_ABSENT && grains(0) == 0);
     return 0;
@@ -192,7 +183,7 @@ static const struct {
     unsigned devices;
     int (*body)(void *self);
 } cases[] = {
-    { "two devices", 2, two_known }, { "two whose UUIDs nobody asked for", 2, two_unknown },
+    { "two devices", 2, two_known }, { "two whose UUIDs were not asked for", 2, two_unknown },
     { "one device", 1, one },        { "a driver that speaks otherwise", 1, strange },
     { "before the join", 2, early }, { "a fork's child", 2, in_child },
 };
@@ -200,10 +191,9 @@ static const struct {
 static void
 the_page_says_it(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        bh_box_share(cases[i].devices, CAP, CONTEXT);
-        BH_CHECK_EQ(cases[i].name, bh_box_run(cases[i].body, NULL), 0);
+        bh_sandbox_share(cases[i].devices, CAP, CONTEXT);
+        BH_CHECK_EQ(cases[i].name, bh_sandbox_run(cases[i].body, NULL), 0);
     }
     BH_CHECK_DONE();
 }
@@ -213,11 +203,10 @@ static const char *null_driver;
 static void
 a_driver_that_makes_no_calls(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("away", unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
-    bh_box_bring(null_driver, "libcuda.so.1");
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("absent", bh_box_run(absent, NULL), 0);
+    bh_sandbox_bring(null_driver, "libcuda.so.1");
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("absent", bh_sandbox_run(absent, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -231,7 +220,7 @@ main(int argc, char **argv)
 
     if (argc != 3)
         return 2;
-    if (!bh_box_enter(argv[1]))
+    if (!bh_sandbox_enter(argv[1]))
         return 0;
     null_driver = argv[2];
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -87,7 +87,7 @@ look_at_pages(const char *path, char ret_may[PAGES_MAX])
     return pages;
 }
 
-/* `bound`: what the linker put there can be told, since it was asked before. */
+/* `bound`: what the linker put there is known, since it was asked before. */
 static const struct {
     const char *name, *library;
     int mode;
@@ -127,7 +127,6 @@ slots_are_found(void **state)
 {
     static char before[PAGES_MAX], after[PAGES_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *path = path_of(cases[i].library), *name = cases[i].name;
         void *library = path == NULL ? NULL : dlopen(path, cases[i].mode | RTLD_LOCAL);
@@ -168,7 +167,6 @@ unbound_slots_stay_ours(void **state)
     void *library = dlopen(path_of("lazy"), RTLD_LAZY | RTLD_LOCAL);
     struct bh_rm_slots slots;
 
-    (void)state;
     assert_non_null(library);
     atomic_store(&forward, (void *)bh_test_ioctl);
     slots = bh_rm_slot_take(library, "ioctl", (void *)stand_in, &forward);
@@ -186,7 +184,6 @@ other_libraries_have_none(void **state)
     struct bh_rm_slots slots =
         bh_rm_slot_take(dlopen(NULL, RTLD_NOW), "no such call", (void *)stand_in, &forward);
 
-    (void)state;
     BH_CHECK("the program", slots.taken == 0 && slots.missed == 0);
     BH_CHECK_DONE();
 }

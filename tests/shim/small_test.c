@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -18,20 +18,20 @@ enum { CAP = 512, CONTEXT = 32 };
 static void
 share(unsigned devices, uint32_t cap)
 {
-    bh_box_share(devices, cap, CONTEXT);
-    bh_box.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
+    bh_sandbox_share(devices, cap, CONTEXT);
+    bh_sandbox.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
 }
 
 /* What is reserved is what the driver has: so many units, and the contexts. */
 static bool
 holds(uint32_t contexts, uint32_t units)
 {
-    uint64_t used = bh_box_used(0) * BH_SHARE_UNIT_BYTES;
+    uint64_t used = bh_sandbox_used(0) * BH_SHARE_UNIT_BYTES;
 
-    if (used != bh_box.world->used[0] || bh_box_used(0) != contexts * CONTEXT + units)
-        fprintf(stderr, "%u units, the driver has %.1f\n", bh_box_used(0) - contexts * CONTEXT,
-                (double)bh_box.world->used[0] / BH_SHARE_UNIT_BYTES - contexts * CONTEXT);
-    return used == bh_box.world->used[0] && bh_box_used(0) == contexts * CONTEXT + units;
+    if (used != bh_sandbox.world->used[0] || bh_sandbox_used(0) != contexts * CONTEXT + units)
+        fprintf(stderr, "%u units, the driver has %.1f\n", bh_sandbox_used(0) - contexts * CONTEXT,
+                (double)bh_sandbox.world->used[0] / BH_SHARE_UNIT_BYTES - contexts * CONTEXT);
+    return used == bh_sandbox.world->used[0] && bh_sandbox_used(0) == contexts * CONTEXT + units;
 }
 
 /* ---- they share units; the last one of the cap is what one asks for before ---- */
@@ -47,7 +47,7 @@ static const struct full {
     { "all but a grain of 1 MiB", MIB - 512, 2 * 2 + 1 },
     { "a part of the last grain", MIB - 511, 2 * 2 + 1 },
     { "all but a byte", MIB - 1, 2 * 2 + 1 },
-    { "1 MiB: nobody shares it", MIB, 3 },
+    { "1 MiB: it is not shared", MIB, 3 },
 };
 
 static int
@@ -71,13 +71,12 @@ take_small(void *self)
 static void
 they_share_units(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fulls); i++) {
         struct full full = fulls[i];
 
         share(1, CONTEXT + 3);
-        BH_CHECK_EQ(full.name, bh_box_run(take_small, &full), 0);
-        BH_CHECK_EQ(full.name, bh_box.world->most[0], (CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
+        BH_CHECK_EQ(full.name, bh_sandbox_run(take_small, &full), 0);
+        BH_CHECK_EQ(full.name, bh_sandbox.world->most[0], (CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
     }
     BH_CHECK_DONE();
 }
@@ -93,7 +92,6 @@ take_padded(void *self)
     CUmipmappedArray mipmap = NULL;
     size_t pitch;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 2 * MIB));
     /* Of each the elements fit into the unit that is left, and the padding does not. */
@@ -118,14 +116,13 @@ take_padded(void *self)
 static void
 padding_is_known_before(void **state)
 {
-    (void)state;
     share(1, CONTEXT + 2);
-    BH_CHECK_EQ("padded", bh_box_run(take_padded, NULL), 0);
-    BH_CHECK_EQ("most", bh_box.world->most[0], (CONTEXT + 2) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_EQ("padded", bh_sandbox_run(take_padded, NULL), 0);
+    BH_CHECK_EQ("most", bh_sandbox.world->most[0], (CONTEXT + 2) * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
-/* ---- nodes of a graph: nobody says whether they share ---- */
+/* ---- nodes of a graph: it is not known whether they share ---- */
 
 enum { STEP = 16, NODES = STEP + 1 }; /* units in which their memory is reserved */
 
@@ -139,7 +136,6 @@ launch_nodes(void *self)
     CUgraphNode at;
     CUdeviceptr other;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&other, STEP * BH_SHARE_UNIT_BYTES));
     GOOD(cuGraphCreate(&graph, 0));
@@ -157,10 +153,9 @@ launch_nodes(void *self)
 static void
 nodes_of_graphs_are_paid_for_each(void **state)
 {
-    (void)state;
     share(1, CONTEXT + 2 * STEP);
-    BH_CHECK_EQ("graph", bh_box_run(launch_nodes, NULL), 0);
-    BH_CHECK_EQ("most", bh_box.world->most[0], (CONTEXT + NODES) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_EQ("graph", bh_sandbox_run(launch_nodes, NULL), 0);
+    BH_CHECK_EQ("most", bh_sandbox.world->most[0], (CONTEXT + NODES) * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -173,7 +168,6 @@ leave_holes(void *self)
 {
     CUdeviceptr at[PARTS], one;
 
-    (void)self;
     BEGIN();
     for (int i = 0; i < PARTS; i++)
         GOOD(cuMemAlloc_v2(&at[i], MIB / 2));
@@ -186,12 +180,12 @@ leave_holes(void *self)
     CHECK(holds(1, BLOCKS));
     GOOD(cuMemFree_v2(at[0]));
     CHECK(holds(1, BLOCKS)); /* the one that came is there */
-    bh_box.world->fail_free = 1;
+    bh_sandbox.world->fail_free = 1;
     CHECK(cuMemFree_v2(one) != CUDA_SUCCESS);
     CHECK(holds(1, BLOCKS));
     GOOD(cuMemFree_v2(one));
     CHECK(holds(1, BLOCKS - 1));
-    bh_box.world->fail_alloc = 1;
+    bh_sandbox.world->fail_alloc = 1;
     CHECK(cuMemAlloc_v2(&one, 700) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(holds(1, BLOCKS - 1));
     for (int i = 4; i < PARTS; i += 4)
@@ -203,9 +197,8 @@ leave_holes(void *self)
 static void
 blocks_with_holes_count_whole(void **state)
 {
-    (void)state;
     share(1, CAP);
-    BH_CHECK_EQ("holes", bh_box_run(leave_holes, NULL), 0);
+    BH_CHECK_EQ("holes", bh_sandbox_run(leave_holes, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -220,7 +213,6 @@ in_contexts(void *self)
     CUDA_ARRAY3D_DESCRIPTOR shape = { 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0 };
     size_t pitch;
 
-    (void)self;
     BEGIN();
     GOOD(cuCtxGetCurrent(&first));
     GOOD(cuMemAlloc_v2(&at, 512));
@@ -231,7 +223,7 @@ in_contexts(void *self)
         GOOD(cuMemAllocPitch_v2(&rows, &pitch, 100, 20, 4));
         CHECK(holds(i + 2, i + 2));
     }
-    GOOD(cuArray3DCreate_v2(&array, &shape)); /* nobody knows where: a unit of its own */
+    GOOD(cuArray3DCreate_v2(&array, &shape)); /* it is not known where: a unit of its own */
     CHECK(holds(4, 5));
     GOOD(cuArrayDestroy(array));
     GOOD(cuMemFree_v2(rows));
@@ -252,9 +244,8 @@ in_contexts(void *self)
 static void
 contexts_have_blocks_of_their_own(void **state)
 {
-    (void)state;
     share(1, CAP);
-    BH_CHECK_EQ("contexts", bh_box_run(in_contexts, NULL), 0);
+    BH_CHECK_EQ("contexts", bh_sandbox_run(in_contexts, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -297,14 +288,13 @@ churn(void *self)
 }
 
 /* Two contexts on each of two devices: the driver gives a block out anew, to another context
- * or device, while who had it before still counts it. */
+ * or device, while its former owner still counts it. */
 static int
 churn_all(void *self)
 {
     struct churner churners[4];
     pthread_t thread[4];
 
-    (void)self;
     BEGIN();
     for (int i = 0; i < 4; i++) {
         churners[i].device = i / 2;
@@ -319,18 +309,17 @@ churn_all(void *self)
         CHECK(bad == NULL);
     }
     CHECK(holds(3, 0));
-    CHECK(bh_box_used(1) == 2 * CONTEXT);
+    CHECK(bh_sandbox_used(1) == 2 * CONTEXT);
     return 0;
 }
 
 static void
 blocks_change_hands(void **state)
 {
-    (void)state;
     share(2, 3 * CONTEXT + 3);
-    BH_CHECK_EQ("changing", bh_box_run(churn_all, NULL), 0);
-    BH_CHECK("never more", bh_box.world->most[0] <= (3 * CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
-    BH_CHECK("nor there", bh_box.world->most[1] <= (2 * CONTEXT + 4) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_EQ("changing", bh_sandbox_run(churn_all, NULL), 0);
+    BH_CHECK("never more", bh_sandbox.world->most[0] <= (3 * CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK("nor there", bh_sandbox.world->most[1] <= (2 * CONTEXT + 4) * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -341,7 +330,6 @@ on_signal(int number)
 {
     CUdeviceptr at;
 
-    (void)number;
     if (cuMemAlloc_v2(&at, 3000) == CUDA_SUCCESS)
         (void)cuMemFree_v2(at);
 }
@@ -351,12 +339,11 @@ in_fork(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 700)); /* a block of the child's own */
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 2);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 2);
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 1);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 1);
     return 0;
 }
 
@@ -366,7 +353,6 @@ interrupted(void *self)
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     CUdeviceptr at;
 
-    (void)self;
     sigaction(SIGUSR1, &action, NULL);
     BEGIN();
     for (int i = 0; i < 2000; i++) {
@@ -377,37 +363,29 @@ interrupted(void *self)
     }
     CHECK(holds(1, 0));
     GOOD(cuMemAlloc_v2(&at, 3000));
-    CHECK(bh_box_run(in_fork, NULL) == 0);
-    CHECK(bh_box_comes_to(0, CONTEXT + 1));
+    CHECK(bh_sandbox_run(in_fork, NULL) == 0);
+    CHECK(bh_sandbox_comes_to(0, CONTEXT + 1));
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
 static void
 handlers_and_forks_count_their_own(void **state)
 {
-    (void)state;
     share(1, CAP);
-    BH_CHECK_EQ("signals", bh_box_run(interrupted, NULL), 0);
+    BH_CHECK_EQ("signals", bh_sandbox_run(interrupted, NULL), 0);
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_share_units),
-        cmocka_unit_test(padding_is_known_before),
-        cmocka_unit_test(nodes_of_graphs_are_paid_for_each),
-        cmocka_unit_test(blocks_with_holes_count_whole),
-        cmocka_unit_test(contexts_have_blocks_of_their_own),
-        cmocka_unit_test(blocks_change_hands),
-        cmocka_unit_test(handlers_and_forks_count_their_own),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(they_share_units),
+    cmocka_unit_test(padding_is_known_before),
+    cmocka_unit_test(nodes_of_graphs_are_paid_for_each),
+    cmocka_unit_test(blocks_with_holes_count_whole),
+    cmocka_unit_test(contexts_have_blocks_of_their_own),
+    cmocka_unit_test(blocks_change_hands),
+    cmocka_unit_test(handlers_and_forks_count_their_own),
+};
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
-        return argc < 2 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

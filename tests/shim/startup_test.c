@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -98,7 +98,6 @@ look_all_up(void *self)
     void *shim = dlopen("libcuda.so.1", RTLD_NOW), *function = &driver;
     look_up_call *look, *real;
 
-    (void)self;
     CHECK(driver != NULL && shim != NULL && driver != shim);
     look = (look_up_call *)dlsym(shim, "cuGetProcAddress_v2");
     real = (look_up_call *)dlsym(driver, "cuGetProcAddress_v2");
@@ -112,9 +111,8 @@ look_all_up(void *self)
 static void
 as_the_driver_answers(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("look-ups", bh_box_run(look_all_up, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("look-ups", bh_sandbox_run(look_all_up, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -133,12 +131,11 @@ static const CUuuid tables[] = {
 static int
 ask_for_tables(void *self)
 {
-    table_call *real = (table_call *)bh_box_driver("cuGetExportTable"), *ask;
-    const CUuuid nobody = { { 1 } };
-    const void *table = &nobody, *wanted = NULL;
+    table_call *real = (table_call *)bh_sandbox_driver("cuGetExportTable"), *ask;
+    const CUuuid unknown = { { 1 } };
+    const void *table = &unknown, *wanted = NULL;
     void *function;
 
-    (void)self;
     GOOD(cuGetProcAddress_v2("cuGetExportTable", &function, 3000, 0, NULL));
     ask = (table_call *)function;
     for (size_t i = 0; i < COUNT(tables); i++) {
@@ -149,30 +146,22 @@ ask_for_tables(void *self)
         for (size_t slot = 1; slot < *(const size_t *)table / sizeof(void *); slot++)
             CHECK(((void *const *)table)[slot] != NULL);
     }
-    CHECK(ask(&table, &nobody) == CUDA_ERROR_INVALID_VALUE && table == NULL);
-    CHECK(ask(NULL, &nobody) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(ask(&table, &unknown) == CUDA_ERROR_INVALID_VALUE && table == NULL);
+    CHECK(ask(NULL, &unknown) == CUDA_ERROR_INVALID_VALUE);
     return 0;
 }
 
 static void
 three_tables(void **state)
 {
-    (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("tables", bh_box_run(ask_for_tables, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("tables", bh_sandbox_run(ask_for_tables, NULL), 0);
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_driver_answers),
-        cmocka_unit_test(three_tables),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(as_the_driver_answers),
+    cmocka_unit_test(three_tables),
+};
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
-        return argc < 2;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

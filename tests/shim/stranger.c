@@ -3,7 +3,7 @@
  *
  *   stranger LIBCUDA UNITS
  *
- * 0: it got so many units of 2 MiB and was then told that there are no more; 3: it could not
+ * 0: it got so many units of 2 MiB and then no more; 3: it could not
  * load the library; 4: the library did not let it in; others: something is wrong. */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What NVML's calls are told in a job with a share, on the simulated NVML.
+/* What NVML's calls show in a job with a share, on the simulated NVML.
  *
  *   view_test NULL_DRIVER SIMULATED_NVML */
 #include "base/test.h"
@@ -11,7 +11,7 @@
 
 #include "bulkhead/nvml_abi.h"
 #include "bulkhead/nvml_smi.h"
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define OK(call) CHECK((call) == NVML_SUCCESS)
@@ -31,7 +31,6 @@ learn_uuids(void *self)
     __typeof__(&nvmlDeviceGetHandleByIndex_v2) by_index;
     __typeof__(&nvmlDeviceGetUUID) get_uuid;
 
-    (void)self;
     CHECK(driver != NULL);
     init = (__typeof__(init))dlsym(driver, "nvmlInit_v2");
     by_index = (__typeof__(by_index))dlsym(driver, "nvmlDeviceGetHandleByIndex_v2");
@@ -48,7 +47,7 @@ learn_uuids(void *self)
 
             at += *at == '-';
             CHECK(sscanf(at, "%2x", &value) == 1);
-            bh_box.limits->device[i].uuid[byte] = (uint8_t)value;
+            bh_sandbox.limits->device[i].uuid[byte] = (uint8_t)value;
             at += 2;
         }
     }
@@ -58,16 +57,16 @@ learn_uuids(void *self)
 static void
 open_share(void)
 {
-    bh_box_share(2, CAP, 0);
-    assert_int_equal(bh_box_run(learn_uuids, NULL), 0);
-    bh_box.limits->device[0].overhead_units = OVERHEAD;
+    bh_sandbox_share(2, CAP, 0);
+    assert_int_equal(bh_sandbox_run(learn_uuids, NULL), 0);
+    bh_sandbox.limits->device[0].overhead_units = OVERHEAD;
 }
 
 static void
 take(uint32_t slot, uint32_t pid, int32_t units)
 {
-    atomic_store(&bh_box.usage->pid[slot], pid);
-    assert_true(bh_share_change(bh_box.usage, 0, slot, units, BH_SHARE_UNITS_MAX));
+    atomic_store(&bh_sandbox.usage->pid[slot], pid);
+    assert_true(bh_share_change(bh_sandbox.usage, 0, slot, units, BH_SHARE_UNITS_MAX));
 }
 
 /* ---- devices ---- */
@@ -80,7 +79,6 @@ see_devices(void *self)
     nvmlPciInfo_t pci;
     unsigned count, index, minor;
 
-    (void)self;
     CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
     CHECK(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_ERROR_UNINITIALIZED);
     OK(nvmlInit_v2());
@@ -115,9 +113,8 @@ see_devices(void *self)
 static void
 only_the_leases_devices(void **state)
 {
-    (void)state;
     open_share();
-    BH_CHECK_EQ("devices", bh_box_run(see_devices, NULL), 0);
+    BH_CHECK_EQ("devices", bh_sandbox_run(see_devices, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -167,15 +164,14 @@ memory_is_the_shares(void **state)
         { "never below 0", CAP, OVERHEAD, CAP },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct memory_case one = cases[i];
 
         open_share();
-        bh_box.limits->device[0].overhead_units = one.overhead;
+        bh_sandbox.limits->device[0].overhead_units = one.overhead;
         if (one.taken > 0)
             take(4, 1, one.taken);
-        BH_CHECK_EQ(one.name, bh_box_run(see_memory, &one), 0);
+        BH_CHECK_EQ(one.name, bh_sandbox_run(see_memory, &one), 0);
     }
     BH_CHECK_DONE();
 }
@@ -258,7 +254,6 @@ see_table(void *self)
 static int
 stay(void *self)
 {
-    (void)self;
     pause();
     return 0;
 }
@@ -270,26 +265,25 @@ only_the_leases_processes(void **state)
     uint32_t pids[2] = { (uint32_t)getpid(), 0 };
     pid_t gone, lives;
 
-    (void)state;
     open_share();
-    gone = bh_box_start(stay, NULL);
+    gone = bh_sandbox_start(stay, NULL);
     kill(gone, SIGKILL);
-    bh_box_wait(gone);
-    lives = bh_box_start(stay, NULL);
+    bh_sandbox_wait(gone);
+    lives = bh_sandbox_start(stay, NULL);
     pids[1] = (uint32_t)lives;
     take(0, pids[0], 30);
     take(3, (uint32_t)gone, 5);
     take(5, 0, 9);
-    atomic_store(&bh_box.usage->pid[6], 1);
+    atomic_store(&bh_sandbox.usage->pid[6], 1);
     take(511, pids[1], 20);
     take(511, pids[1], -13);
-    BH_CHECK_EQ("settled", bh_box_run(see_users, pids), 0);
-    BH_CHECK_EQ("as nvidia-smi asks", bh_box_run(see_table, pids), 0);
+    BH_CHECK_EQ("settled", bh_sandbox_run(see_users, pids), 0);
+    BH_CHECK_EQ("as nvidia-smi asks", bh_sandbox_run(see_table, pids), 0);
     /* As if the last one died between its change of the total and its own word. */
-    bh_box.usage->slot[511].held[0] = bh_share_held_pack(20, 1);
-    BH_CHECK_EQ("not yet settled", bh_box_run(see_users, pids), 0);
+    bh_sandbox.usage->slot[511].held[0] = bh_share_held_pack(20, 1);
+    BH_CHECK_EQ("not yet settled", bh_sandbox_run(see_users, pids), 0);
     kill(lives, SIGKILL);
-    bh_box_wait(lives);
+    bh_sandbox_wait(lives);
     BH_CHECK_DONE();
 }
 
@@ -311,7 +305,6 @@ ask_for_words(void *self)
 #include "tables/nvml_view.tbl"
     };
 
-    (void)self;
     OK(nvmlInit_v2());
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         CHECK(refused[i] != NULL && refused[i]() == NVML_ERROR_NO_PERMISSION);
@@ -327,7 +320,6 @@ pass_on(void *self)
     nvmlDevice_t device;
     char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
 
-    (void)self;
     OK(nvmlInit_v2());
     OK(nvmlDeviceGetHandleByIndex_v2(0, &device));
     OK(nvmlDeviceGetName(device, name, sizeof(name)));
@@ -341,10 +333,9 @@ pass_on(void *self)
 static void
 the_rest(void **state)
 {
-    (void)state;
     open_share();
-    BH_CHECK_EQ("refused and hidden", bh_box_run(ask_for_words, NULL), 0);
-    BH_CHECK_EQ("passed on", bh_box_run(pass_on, NULL), 0);
+    BH_CHECK_EQ("refused and hidden", bh_sandbox_run(ask_for_words, NULL), 0);
+    BH_CHECK_EQ("passed on", bh_sandbox_run(pass_on, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -383,35 +374,33 @@ busy_with_the_leases_work(void **state)
         { "rounded", BH_SHARE_BUSY_KNOWN | 255, 1, NVML_SUCCESS, 26 },
         { "all of it", BH_SHARE_BUSY_KNOWN | 1000, 1, NVML_SUCCESS, 100 },
         { "nothing", BH_SHARE_BUSY_KNOWN, 1, NVML_SUCCESS, 0 },
-        { "nobody else was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1, NVML_SUCCESS, 0 },
+        { "no other was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1, NVML_SUCCESS, 0 },
         { "long ago", BH_SHARE_BUSY_KNOWN | 250, 10, NVML_ERROR_NOT_SUPPORTED, 77 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct busy_case one = cases[i];
         uint64_t now_s;
         int status;
 
         do { /* what is two seconds old is known no more: again where the look itself came late */
-            now_s = bh_box_now_ns() / UINT64_C(1000000000);
+            now_s = bh_sandbox_now_ns() / UINT64_C(1000000000);
             open_share();
-            bh_box.limits->device[0].busy = one.flags == 0 ? 0 : (now_s - one.age_s) << 32 | one.flags;
-            status = bh_box_run(see_busy, &one);
-        } while (status != 0 && bh_box_now_ns() / UINT64_C(1000000000) > now_s);
+            bh_sandbox.limits->device[0].busy = one.flags == 0 ? 0 : (now_s - one.age_s) << 32 | one.flags;
+            status = bh_sandbox_run(see_busy, &one);
+        } while (status != 0 && bh_sandbox_now_ns() / UINT64_C(1000000000) > now_s);
         BH_CHECK_EQ(one.name, status, 0);
     }
     BH_CHECK_DONE();
 }
 
-/* ---- the door ---- */
+/* ---- the server ---- */
 
 static int
 not_begun(void *self)
 {
     unsigned count;
 
-    (void)self;
     CHECK(nvmlInit_v2() == NVML_ERROR_NOT_READY);
     CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
     return 0;
@@ -423,17 +412,16 @@ nothing_without_pages(void **state)
 {
     static const struct {
         const char *name;
-        enum box_door door;
+        enum sandbox_server server;
     } cases[] = {
-        { "refused", BOX_REFUSES }, { "foreign", BOX_FOREIGN }, { "bare", BOX_BARE },
-        { "short", BOX_SHORT },     { "forged", BOX_FORGED },
+        { "refused", SANDBOX_REFUSES }, { "foreign", SANDBOX_FOREIGN }, { "bare", SANDBOX_BARE },
+        { "short", SANDBOX_SHORT },     { "forged", SANDBOX_FORGED },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         open_share();
-        bh_box.door = cases[i].door;
-        BH_CHECK_EQ(cases[i].name, bh_box_run(not_begun, NULL), 0);
+        bh_sandbox.server = cases[i].server;
+        BH_CHECK_EQ(cases[i].name, bh_sandbox_run(not_begun, NULL), 0);
     }
     BH_CHECK_DONE();
 }
@@ -464,9 +452,9 @@ main(int argc, char **argv)
         cmocka_unit_test(busy_with_the_leases_work), cmocka_unit_test(nothing_without_pages),
     };
 
-    if (argc < 3 || !bh_box_enter(argv[1]))
+    if (argc < 3 || !bh_sandbox_enter(argv[1]))
         return argc < 3;
-    bh_box_bring(argv[2], "libnvidia-ml.so.1");
+    bh_sandbox_bring(argv[2], "libnvidia-ml.so.1");
     if (!make_simulated())
         return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);

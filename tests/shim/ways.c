@@ -4,56 +4,33 @@
 
 #include "tests/shim/child.h"
 
-static CUmemAllocationProp
-property(void)
-{
-    return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                  .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-}
+static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 
 static CUmemoryPool pool;
 
-static CUresult
-get_linear(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemAlloc_v2(&at, 64 * MIB);
+/* A way whose call makes `what`, of 64 MiB; and how it goes again. */
+#define GET(name, type, ...)                                                                                 \
+    static CUresult get_##name(uint64_t *ret_what)                                                           \
+    {                                                                                                        \
+        type what = 0;                                                                                       \
+        CUresult rc = __VA_ARGS__;                                                                           \
+                                                                                                             \
+        *ret_what = (uintptr_t)what;                                                                         \
+        return rc;                                                                                           \
+    }
+#define DROP(name, type, call)                                                                               \
+    static CUresult drop_##name(uint64_t what)                                                               \
+    {                                                                                                        \
+        return call((type)(uintptr_t)what);                                                                  \
+    }
 
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-get_managed(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemAllocManaged(&at, 64 * MIB, 1);
-
-    *ret_what = at;
-    return rc;
-}
+GET(linear, CUdeviceptr, cuMemAlloc_v2(&what, 64 * MIB))
+GET(managed, CUdeviceptr, cuMemAllocManaged(&what, 64 * MIB, 1))
 
 /* Rows of 65,000 bytes: the driver's pitch is 65,536, of 1,024 rows 64 MiB. */
-static CUresult
-get_pitch(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    size_t pitch = 0;
-    CUresult rc = cuMemAllocPitch_v2(&at, &pitch, 65000, 1024, 16);
-
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-get_async(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemAllocAsync(&at, 64 * MIB, NULL);
-
-    *ret_what = at;
-    return rc;
-}
+GET(pitch, CUdeviceptr, cuMemAllocPitch_v2(&what, &(size_t){ 0 }, 65000, 1024, 16))
+GET(async, CUdeviceptr, cuMemAllocAsync(&what, 64 * MIB, NULL))
 
 static CUresult
 get_from_pool(uint64_t *ret_what)
@@ -69,25 +46,15 @@ get_from_pool(uint64_t *ret_what)
     return rc;
 }
 
-static CUresult
-get_object(uint64_t *ret_what)
-{
-    CUmemGenericAllocationHandle handle = 0;
-    CUmemAllocationProp prop = property();
-    CUresult rc = cuMemCreate(&handle, 64 * MIB, &prop, 0);
-
-    *ret_what = handle;
-    return rc;
-}
+GET(object, CUmemGenericAllocationHandle, cuMemCreate(&what, 64 * MIB, &on_device, 0))
 
 /* As llama.cpp and PyTorch do it: the handle goes at once, the mapping stays. */
 static CUresult
 get_mapped(uint64_t *ret_what)
 {
     CUmemGenericAllocationHandle handle;
-    CUmemAllocationProp prop = property();
     CUdeviceptr at = 0;
-    CUresult rc = cuMemCreate(&handle, 64 * MIB, &prop, 0);
+    CUresult rc = cuMemCreate(&handle, 64 * MIB, &on_device, 0);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -109,41 +76,12 @@ drop_mapped(uint64_t what)
 }
 
 /* 51.2 MiB of elements, which the driver makes 64 MiB. */
-static CUresult
-get_array(uint64_t *ret_what)
-{
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
-    CUarray array = NULL;
-    CUresult rc;
+static const CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 3276, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
 
-    shape.Height = 3276;
-    rc = cuArray3DCreate_v2(&array, &shape);
-    *ret_what = (uintptr_t)array;
-    return rc;
-}
-
-static CUresult
-drop_array(uint64_t what)
-{
-    return cuArrayDestroy((CUarray)(uintptr_t)what);
-}
-
-static CUresult
-get_mipmap(uint64_t *ret_what)
-{
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 3276, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
-    CUmipmappedArray array = NULL;
-    CUresult rc = cuMipmappedArrayCreate(&array, &shape, 1);
-
-    *ret_what = (uintptr_t)array;
-    return rc;
-}
-
-static CUresult
-drop_mipmap(uint64_t what)
-{
-    return cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)what);
-}
+GET(array, CUarray, cuArray3DCreate_v2(&what, &shape))
+DROP(array, CUarray, cuArrayDestroy)
+GET(mipmap, CUmipmappedArray, cuMipmappedArrayCreate(&what, &shape, 1))
+DROP(mipmap, CUmipmappedArray, cuMipmappedArrayDestroy)
 
 static CUresult
 get_context(uint64_t *ret_what)
@@ -160,11 +98,7 @@ get_context(uint64_t *ret_what)
     return rc;
 }
 
-static CUresult
-drop_context(uint64_t what)
-{
-    return cuCtxDestroy_v2((CUcontext)(uintptr_t)what);
-}
+DROP(context, CUcontext, cuCtxDestroy_v2)
 
 /* A graph that allocates 64 MiB, launched once. */
 static CUresult
@@ -231,21 +165,8 @@ static const char image[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                             ".visible .global .align 4 .b8 v[67104768];\n"
                             ".visible .entry k_1us()\n{\n ret;\n}\n";
 
-static CUresult
-get_module(uint64_t *ret_what)
-{
-    CUmodule module = NULL;
-    CUresult rc = cuModuleLoadData(&module, image);
-
-    *ret_what = (uintptr_t)module;
-    return rc;
-}
-
-static CUresult
-drop_module(uint64_t what)
-{
-    return cuModuleUnload((CUmodule)(uintptr_t)what);
-}
+GET(module, CUmodule, cuModuleLoadData(&what, image))
+DROP(module, CUmodule, cuModuleUnload)
 
 /* The simulated driver loads it when a kernel of it is used. */
 static CUresult
@@ -261,44 +182,14 @@ get_library(uint64_t *ret_what)
     return rc;
 }
 
-static CUresult
-drop_library(uint64_t what)
-{
-    return cuLibraryUnload((CUlibrary)(uintptr_t)what);
-}
+DROP(library, CUlibrary, cuLibraryUnload)
+GET(green, CUgreenCtx, cuGreenCtxCreate(&what, NULL, 0, 1))
+DROP(green, CUgreenCtx, cuGreenCtxDestroy)
 
-static CUresult
-get_green(uint64_t *ret_what)
-{
-    CUgreenCtx green = NULL;
-    CUresult rc = cuGreenCtxCreate(&green, NULL, 0, 1);
+static const CUDA_EXTERNAL_MEMORY_HANDLE_DESC imported = { .type = 1, .handle.fd = -1, .size = 64 * MIB };
 
-    *ret_what = (uintptr_t)green;
-    return rc;
-}
-
-static CUresult
-drop_green(uint64_t what)
-{
-    return cuGreenCtxDestroy((CUgreenCtx)(uintptr_t)what);
-}
-
-static CUresult
-get_external(uint64_t *ret_what)
-{
-    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = { .type = 1, .handle.fd = -1, .size = 64 * MIB };
-    CUexternalMemory memory = NULL;
-    CUresult rc = cuImportExternalMemory(&memory, &desc);
-
-    *ret_what = (uintptr_t)memory;
-    return rc;
-}
-
-static CUresult
-drop_external(uint64_t what)
-{
-    return cuDestroyExternalMemory((CUexternalMemory)(uintptr_t)what);
-}
+GET(external, CUexternalMemory, cuImportExternalMemory(&what, &imported))
+DROP(external, CUexternalMemory, cuDestroyExternalMemory)
 
 /* ---- small ones: batches of 512 B to 512 KiB ---- */
 

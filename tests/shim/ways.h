@@ -13,7 +13,7 @@ struct bh_way {
     const char *name;
     CUresult (*get)(uint64_t *ret_what);
     CUresult (*drop)(uint64_t what);
-    uint32_t units; /* that one takes; 0: nobody can say */
+    uint32_t units; /* that one takes; 0: not known */
     bool null_only; /* the simulated driver has no such call, or wants a real descriptor */
 };
 

@@ -86,7 +86,7 @@ def changed(server):
                                      ("-pm 0", "persistence_mode", "Disabled"), ("-pm 1", "persistence_mode", "Enabled"),
                                      ("-e 0", "ecc.mode.pending", "Disabled"), ("-e 1", "ecc.mode.pending", "Enabled")):
             if words.startswith("-pm") and version > "550":
-                continue  # by a function of the table that nobody described
+                continue  # by a function of the table that is not described
             status, text = server.smi(version, *words.split())
             equal(f"{version} {words}: {text}", status, 0)
             asked = server.smi(version, f"--query-gpu={field}", "--format=csv,noheader")[1].split()

@@ -38,7 +38,7 @@ FLOORS = {
     "engine": ["state", "pack", "account", "gpu", "placement", "queue", "preempt", "read",
                "step", "forecast"],
     "sim": ["machine", "nvml", "cuda", "null", "burn", "smi", "tools"],
-    "shim": ["process", "driver", "work", "charge", "turn", "calls", "nvml"],
+    "shim": ["process", "driver", "work", "charge", "time_slice", "calls", "nvml"],
     "node": ["common", "init", "keeper", "stream", "scrub", "unpack", "gpu", "core", "placement", "share",
              "sandbox", "job", "verify", "partition", "orders", "session"],
     "lab": ["common", "forecast", "load", "mig", "openb"],

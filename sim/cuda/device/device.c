@@ -1,4 +1,4 @@
-/* Devices: which there are, and calls about who they are. */
+/* Devices: which there are, and calls about their identity. */
 #include "sim/cuda/cuda.h"
 
 #include <stdio.h>

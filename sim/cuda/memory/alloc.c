@@ -45,15 +45,15 @@ alloc_take_from(struct sim_region *chunk, size_t bytes, uint64_t *ret_address)
 }
 
 static CUresult
-alloc_new_region(struct CUctx_st *context, enum sim_region_kind kind, const struct sim_wish *wish,
-                 struct sim_region **ret_region)
+alloc_new_region(struct CUctx_st *context, enum sim_region_kind kind,
+                 const struct sim_region_request *request, struct sim_region **ret_region)
 {
-    struct sim_region *region = sim_region_new(kind, wish);
+    struct sim_region *region = sim_region_new(kind, request);
     CUresult rc;
 
     if (region == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    rc = sim_physical_new(context->memory, wish->bytes, 0, &region->physical);
+    rc = sim_physical_new(context->memory, request->bytes, 0, &region->physical);
     if (rc != CUDA_SUCCESS) {
         sim_region_free(region);
         return rc;
@@ -67,14 +67,14 @@ alloc_new_region(struct CUctx_st *context, enum sim_region_kind kind, const stru
 static CUresult
 alloc_small(struct CUctx_st *context, size_t bytes, bool low, uint64_t *ret_address)
 {
-    const struct sim_wish wish = { .bytes = SIM_PAGE_BYTES, .low = low };
+    const struct sim_region_request request = { .bytes = SIM_PAGE_BYTES, .low = low };
     struct sim_region *chunk = context->chunks[low];
     CUresult rc;
 
     for (unsigned i = 0; chunk != NULL && i < CHUNKS_TRIED; i++, chunk = chunk->sibling)
         if (alloc_take_from(chunk, bytes, ret_address))
             return CUDA_SUCCESS;
-    rc = alloc_new_region(context, SIM_REGION_CHUNK, &wish, &chunk);
+    rc = alloc_new_region(context, SIM_REGION_CHUNK, &request, &chunk);
     if (rc == CUDA_SUCCESS) {
         chunk->heap = sim_heap_new(SIM_PAGE_BYTES);
         if (chunk->heap != NULL && alloc_take_from(chunk, bytes, ret_address)) {
@@ -107,13 +107,13 @@ alloc_free_small(struct sim_region *chunk, uint64_t address)
 CUresult
 sim_alloc(struct CUctx_st *context, size_t bytes, bool low, uint64_t *ret_address)
 {
-    const struct sim_wish wish = { .bytes = bytes, .low = low };
+    const struct sim_region_request request = { .bytes = bytes, .low = low };
     struct sim_region *region;
     CUresult rc;
 
     if (bytes < SIM_CUDA_WHOLE)
         return alloc_small(context, bytes, low, ret_address);
-    rc = alloc_new_region(context, SIM_REGION_LINEAR, &wish, &region);
+    rc = alloc_new_region(context, SIM_REGION_LINEAR, &request, &region);
     if (rc == CUDA_SUCCESS)
         *ret_address = region->address;
     return rc;

@@ -1,6 +1,6 @@
 /* Checkpoints: a process's device memory leaves the GPU and comes back.
  *
- * Whoever asks does it all, in the files of the memory; the process itself need do nothing.
+ * The caller does it all, in the files of the memory; the process itself need do nothing.
  * A lock closes the gate of its slots (sim/machine/vram.h), at which its calls wait, and
  * waits until none is under way.  A checkpoint copies its pages into a file in main memory,
  * which the process opened for it, and gives them back.  A restore takes as many pages,
@@ -297,7 +297,7 @@ checkpoint_load_pages(struct target *target, struct sim_extents *pages, uint32_t
     return true;
 }
 
-/* The pages come as this process's and are then the target's: who dies between has taken
+/* The pages come as this process's and are then the target's: one that dies between has taken
  * nothing. */
 static CUresult
 checkpoint_load(struct target *target)
@@ -397,7 +397,6 @@ cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
     struct targets targets;
     CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
 
-    (void)args;
     if (rc != CUDA_SUCCESS)
         return rc;
     if (checkpoint_is_sharing(&targets)) {
@@ -443,7 +442,6 @@ cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
     struct targets targets;
     CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
 
-    (void)args;
     if (rc != CUDA_SUCCESS)
         return rc;
     checkpoint_set_gates(&targets, CU_PROCESS_STATE_RUNNING);
@@ -451,17 +449,20 @@ cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
     return rc;
 }
 
+static CUresult
+checkpoint_ask(int pid, const void *answer, struct targets *targets)
+{
+    if (!sim_cuda_ready())
+        return CUDA_ERROR_NOT_INITIALIZED;
+    return answer == NULL ? CUDA_ERROR_INVALID_VALUE : checkpoint_open_targets(pid, targets);
+}
+
 CUDA_API CUresult
 cuCheckpointProcessGetState(int pid, CUprocessState *state)
 {
     struct targets targets;
-    CUresult rc;
+    CUresult rc = checkpoint_ask(pid, state, &targets);
 
-    if (!sim_cuda_ready())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    if (state == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    rc = checkpoint_open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
     *state = (CUprocessState)__atomic_load_n(&targets.target[0].record->gate, __ATOMIC_SEQ_CST);
@@ -469,18 +470,13 @@ cuCheckpointProcessGetState(int pid, CUprocessState *state)
     return CUDA_SUCCESS;
 }
 
-/* Nobody's thread is needed: the one that asks does it. */
+/* No thread of the process is needed: the caller's does it. */
 CUDA_API CUresult
 cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
     struct targets targets;
-    CUresult rc;
+    CUresult rc = checkpoint_ask(pid, tid, &targets);
 
-    if (!sim_cuda_ready())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    if (tid == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    rc = checkpoint_open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
     *tid = pid;

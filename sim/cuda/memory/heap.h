@@ -19,7 +19,7 @@ void sim_heap_free(struct sim_heap *heap);
 bool sim_heap_take(struct sim_heap *heap, size_t bytes, size_t *ret_offset);
 
 /* The part that holds byte `at`: where it begins, and its size as it was asked for.
- * False: nobody has that byte. */
+ * False: that byte is free. */
 bool sim_heap_find(const struct sim_heap *heap, size_t at, size_t *ret_offset, size_t *ret_bytes);
 
 /* Free the part that begins at `offset`; the bytes that it took, with the rest of its

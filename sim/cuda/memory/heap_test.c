@@ -6,13 +6,13 @@
 #include "sim/cuda/memory/heap.h"
 
 #define UNITS 300 /* no multiple of 64: the last word is not whole */
-#define TURNS 20000
+#define ROUNDS 20000
 
 struct part {
     size_t offset, bytes;
 };
 
-static unsigned char owner[UNITS]; /* 0: nobody */
+static unsigned char owner[UNITS]; /* 0: none */
 static struct part parts[UNITS + 1];
 
 static size_t
@@ -79,9 +79,8 @@ test_random_parts(void **state)
     struct sim_heap *heap = sim_heap_new(UNITS * SIM_HEAP_UNIT);
     uint32_t seed = 7;
 
-    (void)state;
     assert_non_null(heap);
-    for (unsigned turn = 0; turn < TURNS; turn++) {
+    for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned char who;
         size_t used = 0;
 
@@ -90,7 +89,7 @@ test_random_parts(void **state)
         if (parts[who].bytes > 0)
             give(heap, who);
         else
-            take(heap, who, 1 + (seed >> 4) % (turn % 9 == 0 ? 100000 : 9000));
+            take(heap, who, 1 + (seed >> 4) % (round % 9 == 0 ? 100000 : 9000));
         look(heap, (seed >> 3) % (UNITS * SIM_HEAP_UNIT));
         for (size_t unit = 0; unit < UNITS; unit++)
             used += owner[unit] != 0 ? SIM_HEAP_UNIT : 0;

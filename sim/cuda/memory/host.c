@@ -241,7 +241,7 @@ cuMemHostGetFlags(unsigned int *flags, void *p)
 CUDA_API CUresult
 cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
 {
-    const struct sim_wish wish = { .bytes = bytes };
+    const struct sim_region_request request = { .bytes = bytes };
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
     struct sim_region *region;
@@ -251,7 +251,7 @@ cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
     if (address == NULL || bytes == 0 || flags == 0 || flags > MANAGED_FLAGS_MOST)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    region = sim_region_new(SIM_REGION_MANAGED, &wish);
+    region = sim_region_new(SIM_REGION_MANAGED, &request);
     rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (region != NULL) {
         region->context = context;
@@ -327,14 +327,12 @@ host_device_of(CUmemLocation location, CUdevice *ret_device)
 CUDA_API CUresult
 cuMemPrefetchAsync(CUdeviceptr address, size_t count, CUdevice target, CUstream stream)
 {
-    (void)stream;
     return host_prefetch(address, count, target);
 }
 
 CUDA_API CUresult
 cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t count, CUdevice target, CUstream stream)
 {
-    (void)stream;
     return host_prefetch(address, count, target);
 }
 
@@ -345,7 +343,6 @@ cuMemPrefetchAsync_v2(CUdeviceptr address, size_t count, CUmemLocation location,
     CUdevice device;
     CUresult rc = host_device_of(location, &device);
 
-    (void)stream;
     if (rc != CUDA_SUCCESS || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     return host_prefetch(address, count, device);
@@ -381,7 +378,6 @@ host_advise(uint64_t address, size_t count, CUmem_advise advice)
 CUDA_API CUresult
 cuMemAdvise(CUdeviceptr address, size_t count, CUmem_advise advice, CUdevice device)
 {
-    (void)device;
     return host_advise(address, count, advice);
 }
 

@@ -112,7 +112,7 @@ ipc_match_slot(const struct sim_region *region, const void *self)
 static CUresult
 ipc_import(const struct note *note, enum sim_region_kind kind, struct sim_region **ret_region)
 {
-    const struct sim_wish wish = { .bytes = note->bytes };
+    const struct sim_region_request request = { .bytes = note->bytes };
     struct sim_memory *memory = ipc_find_memory(note->birth);
     struct sim_physical *physical;
     CUresult rc;
@@ -122,7 +122,7 @@ ipc_import(const struct note *note, enum sim_region_kind kind, struct sim_region
     rc = sim_physical_reopen(memory, note->slot, note->generation, &physical);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *ret_region = sim_region_new(kind, &wish);
+    *ret_region = sim_region_new(kind, &request);
     if (*ret_region == NULL || note->bytes > physical->bytes) {
         sim_physical_release(physical);
         if (*ret_region != NULL)
@@ -319,7 +319,7 @@ ipc_is_external(const struct CUextMemory_st *wanted)
     return false;
 }
 
-/* Whoever made it has the memory; the descriptor becomes the driver's. */
+/* Its maker has the memory; the descriptor becomes the driver's. */
 CUDA_API CUresult
 cuImportExternalMemory(CUexternalMemory *ext_mem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
@@ -384,7 +384,7 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *address, CUexternalMemory memory,
     else if (desc->offset > memory->bytes || desc->size > memory->bytes - desc->offset)
         rc = CUDA_ERROR_INVALID_VALUE;
     else {
-        region = sim_region_new(SIM_REGION_EXTERNAL, &(struct sim_wish){ .bytes = desc->size });
+        region = sim_region_new(SIM_REGION_EXTERNAL, &(struct sim_region_request){ .bytes = desc->size });
         rc = region == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     }
     if (rc == CUDA_SUCCESS) {

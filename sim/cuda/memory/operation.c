@@ -214,7 +214,7 @@ operation_fill(const struct sim_operation *operation)
     return CUDA_SUCCESS;
 }
 
-/* ---- what is done at its turn ---- */
+/* ---- what is done in the order of its stream ---- */
 
 static CUresult
 operation_check(const struct sim_operation *operation)

@@ -1,4 +1,4 @@
-/* What a call does to memory: a value, run at its turn in a stream. */
+/* What a call does to memory: a value, run in the order of its stream. */
 #ifndef BH_SIM_CUDA_MEMORY_OPERATION_H
 #define BH_SIM_CUDA_MEMORY_OPERATION_H
 

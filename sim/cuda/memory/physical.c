@@ -113,8 +113,8 @@ physical_is_open(void)
     return true;
 }
 
-/* Whoever closes the gate waits until nobody is busy; whoever is busy looked at the gate
- * after he said so. */
+/* Closing the gate waits until no call is busy; a call looks at the gate after it counts itself as
+ * busy. */
 void
 sim_memory_lock(void)
 {
@@ -335,7 +335,7 @@ sim_physical_new_host(size_t bytes, struct sim_physical **ret_physical)
     return CUDA_SUCCESS;
 }
 
-/* What is shared goes by closing the last file: who else has it open keeps it. */
+/* What is shared goes by closing the last file: other processes that have it open keep it. */
 static void
 physical_give_back(struct sim_physical *physical)
 {

@@ -60,7 +60,7 @@ CUresult sim_physical_new_host(size_t bytes, struct sim_physical **ret_physical)
 void sim_physical_release(struct sim_physical *physical);
 
 /* Make it an object that other processes can open; it has an `fd` then.  `location` is
- * told to them. */
+ * reported to them. */
 CUresult sim_physical_share(struct sim_physical *physical, uint32_t location);
 
 /* Take part in a shared object that this file stands for; the file stays the caller's.

@@ -181,7 +181,7 @@ cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr add
                : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Of an address that is nothing, each pointer_answer is zeros. */
+/* Of an address that is nothing, each answer is zeros. */
 CUDA_API CUresult
 cuPointerGetAttributes(unsigned int num_attributes, CUpointer_attribute *attributes, void **data,
                        CUdeviceptr address)

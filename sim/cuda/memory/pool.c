@@ -12,7 +12,7 @@ struct CUmemPoolHandle_st {
     bool preset, doomed, imported; /* the device's own; destroyed, but still in use */
     CUmemLocation location;
     CUmemAllocationHandleType handle_types;
-    size_t most; /* bytes that it may pool_take; 0: all */
+    size_t most; /* bytes that it may take; 0: all */
     uint64_t threshold;
     uint64_t reserved, reserved_high, used, used_high;
     uint64_t reuse[4]; /* the three reuse attributes, by number */
@@ -73,13 +73,13 @@ pool_back(CUmemoryPool pool, struct sim_region *segment)
 static CUresult
 pool_grow(CUmemoryPool pool, size_t bytes)
 {
-    const struct sim_wish wish = { .bytes = bytes };
+    const struct sim_region_request request = { .bytes = bytes };
     struct sim_region *segment;
     CUresult rc;
 
     if (pool->most != 0 && bytes > pool->most - pool->reserved)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    segment = sim_region_new(SIM_REGION_SEGMENT, &wish);
+    segment = sim_region_new(SIM_REGION_SEGMENT, &request);
     if (segment == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     rc = pool_back(pool, segment);
@@ -177,7 +177,7 @@ pool_round_up(size_t bytes, size_t unit)
 }
 
 /* A pool grows by whole units; where these are not free, by what is needed; where that is
- * not, others give pool_back what they hold and nobody uses. */
+ * not, others give back what they hold without need. */
 static CUresult
 pool_take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 {
@@ -445,7 +445,7 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     return rc;
 }
 
-/* A high mark can only be set pool_back to what is now. */
+/* A high mark can only be set back to what is now. */
 static CUresult
 pool_set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, const void *value)
 {

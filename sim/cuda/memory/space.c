@@ -191,20 +191,20 @@ space_give_back(const struct sim_region *region)
 /* ---- regions ---- */
 
 struct sim_region *
-sim_region_new(enum sim_region_kind kind, const struct sim_wish *wish)
+sim_region_new(enum sim_region_kind kind, const struct sim_region_request *request)
 {
-    struct sim_region *region = wish->bytes > SIZE_MAX - UNIT ? NULL : malloc(sizeof(*region));
+    struct sim_region *region = request->bytes > SIZE_MAX - UNIT ? NULL : malloc(sizeof(*region));
 
     if (region == NULL)
         return NULL;
     *region = (struct sim_region){ .kind = kind,
-                                   .low = wish->low,
+                                   .low = request->low,
                                    .id = ++space.ids,
-                                   .bytes = wish->bytes,
-                                   .span = (wish->bytes + UNIT - 1) / UNIT * UNIT,
+                                   .bytes = request->bytes,
+                                   .span = (request->bytes + UNIT - 1) / UNIT * UNIT,
                                    .next = space.first };
-    if (!(wish->address != 0 && space_take_here(region, wish->address))
-        && !space_take_anywhere(region, wish->alignment)) {
+    if (!(request->address != 0 && space_take_here(region, request->address))
+        && !space_take_anywhere(region, request->alignment)) {
         free(region);
         return NULL;
     }

@@ -43,15 +43,15 @@ struct sim_region {
     struct sim_mapped *mapped;          /* of reserved addresses: for each unit */
 };
 
-/* What is wanted of addresses. */
-struct sim_wish {
+/* Addresses that a caller asks for. */
+struct sim_region_request {
     size_t bytes, alignment; /* 0: any */
     uint64_t address;        /* rather here; 0: anywhere */
     bool low;                /* below 4 GiB, for the oldest calls */
 };
 
 /* A region of this kind, with addresses and nothing behind them.  NULL: there are none. */
-struct sim_region *sim_region_new(enum sim_region_kind kind, const struct sim_wish *wish);
+struct sim_region *sim_region_new(enum sim_region_kind kind, const struct sim_region_request *request);
 
 /* Free it, its physical memory and its addresses. */
 void sim_region_free(struct sim_region *region);

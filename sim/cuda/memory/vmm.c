@@ -191,7 +191,7 @@ CUDA_API CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wanted,
                     unsigned long long flags)
 {
-    const struct sim_wish wish = { size, alignment, wanted, false };
+    const struct sim_region_request request = { size, alignment, wanted, false };
     struct sim_region *region;
 
     if (!sim_cuda_ready())
@@ -200,7 +200,7 @@ cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdevic
         || (alignment & (alignment - 1)) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    region = sim_region_new(SIM_REGION_RESERVED, &wish);
+    region = sim_region_new(SIM_REGION_RESERVED, &request);
     if (region != NULL) {
         region->mapped = calloc(region->span / GRANULE, sizeof(*region->mapped));
         if (region->mapped != NULL)

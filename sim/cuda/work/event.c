@@ -65,7 +65,20 @@ cuEventCreate(CUevent *event, unsigned int flags)
 struct record {
     CUevent event;
     uint32_t recording;
+    struct sim_queue *queue;
 };
+
+static void
+event_note_begin(void *self, uint64_t number)
+{
+    struct record *record = self;
+    CUevent event = record->event;
+
+    record->recording = ++event->recording;
+    event->queue = record->queue;
+    event->number = number;
+    event->pending = event->recorded = true;
+}
 
 static void
 event_note_end(void *self, uint64_t ended_ns)
@@ -83,31 +96,20 @@ event_note_end(void *self, uint64_t ended_ns)
 static CUresult
 event_record_now(CUevent event, struct CUstream_st *stream)
 {
-    struct sim_queue *queue;
-    CUresult rc = sim_cuda_queue(stream->context, &queue);
-    struct record *record = rc == CUDA_SUCCESS ? malloc(sizeof(*record)) : NULL;
-    struct sim_order order = { .work.kind = SIM_TASK_MARK, .ended = event_note_end, .self = record };
-    uint64_t number;
-    uint32_t recording;
+    struct record *record = malloc(sizeof(*record));
+    struct sim_order order = {
+        .work.kind = SIM_TASK_MARK, .begun = event_note_begin, .ended = event_note_end, .self = record
+    };
+    CUresult rc;
 
-    if (rc != CUDA_SUCCESS)
-        return rc;
     if (record == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sim_queue_lock(queue);
-    recording = ++event->recording;
-    *record = (struct record){ event, recording };
-    event->queue = queue;
-    event->pending = event->recorded = true;
-    event->number = UINT64_MAX / 2; /* not known yet */
-    sim_queue_unlock(queue);
-    rc = sim_cuda_submit(stream, &order, &number);
+    record->event = event;
+    rc = sim_cuda_queue(stream->context, &record->queue);
+    if (rc == CUDA_SUCCESS)
+        rc = sim_cuda_submit(stream, &order, NULL);
     if (rc != CUDA_SUCCESS)
-        return rc;
-    sim_queue_lock(queue);
-    if (event->recording == recording)
-        event->number = number;
-    sim_queue_unlock(queue);
+        free(record);
     return rc;
 }
 
@@ -130,29 +132,19 @@ event_record(CUevent event, struct sim_stream_name name, unsigned flags)
     return event_record_now(event, stream);
 }
 
-CUDA_API CUresult
-cuEventRecord(CUevent event, CUstream stream)
-{
-    return event_record(event, (struct sim_stream_name){ stream, false }, 0);
-}
+/* Each call in two forms: what its NULL stream is. */
+#define RECORD(suffix, own)                                                                                  \
+    CUDA_API CUresult cuEventRecord##suffix(CUevent event, CUstream stream)                                  \
+    {                                                                                                        \
+        return event_record(event, (struct sim_stream_name){ stream, own }, 0);                              \
+    }                                                                                                        \
+    CUDA_API CUresult cuEventRecordWithFlags##suffix(CUevent event, CUstream stream, unsigned int flags)     \
+    {                                                                                                        \
+        return event_record(event, (struct sim_stream_name){ stream, own }, flags);                          \
+    }
 
-CUDA_API CUresult
-cuEventRecord_ptsz(CUevent event, CUstream stream)
-{
-    return event_record(event, (struct sim_stream_name){ stream, true }, 0);
-}
-
-CUDA_API CUresult
-cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
-{
-    return event_record(event, (struct sim_stream_name){ stream, false }, flags);
-}
-
-CUDA_API CUresult
-cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags)
-{
-    return event_record(event, (struct sim_stream_name){ stream, true }, flags);
-}
+RECORD(, false)
+RECORD(_ptsz, true)
 
 /* ---- asking ---- */
 
@@ -271,7 +263,6 @@ poll_event(void *self)
 static void
 event_end_wait(void *self, uint64_t ended_ns)
 {
-    (void)ended_ns;
     free(self);
 }
 
@@ -285,7 +276,7 @@ event_wait_elsewhere(struct CUstream_st *stream, CUevent event)
 
     if (wait == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *wait = (struct record){ event, event->recording };
+    *wait = (struct record){ .event = event, .recording = event->recording };
     return sim_cuda_submit(stream, &order, NULL);
 }
 

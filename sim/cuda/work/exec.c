@@ -14,7 +14,7 @@ struct CUgraphExec_st {
     unsigned long long flags;
     pthread_mutex_t lock; /* of what follows */
     CUgraph graph;
-    struct CUstream_st *stream; /* of the last exec_launch, which the next one waits for */
+    struct CUstream_st *stream; /* of the last launch, which the next one waits for */
     uint64_t number;
 };
 
@@ -111,7 +111,7 @@ cuGraphExecDestroy(CUgraphExec graph_exec)
 
 /* ---- launching ---- */
 
-/* A exec_launch needs what its nodes need even after the graph was destroyed. */
+/* A launch needs what its nodes need even after the graph was destroyed. */
 static void
 exec_release_payload(void *self)
 {

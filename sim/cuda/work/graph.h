@@ -41,7 +41,7 @@ void sim_graph_free(CUgraph graph);
 bool sim_graph_is(CUgraph graph);
 CUgraph sim_graph_clone(CUgraph graph);
 
-/* A copy of the deed, and who shares it.  NULL: no memory; the deed was dropped. */
+/* A copy of the deed, and how many share it.  NULL: no memory; the deed was dropped. */
 struct sim_payload *sim_payload_new(const struct sim_deed *deed);
 void sim_payload_release(struct sim_payload *payload);
 

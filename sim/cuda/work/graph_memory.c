@@ -36,7 +36,7 @@ static struct {
 CUresult
 sim_graph_memory_reserve(struct sim_payload *payload)
 {
-    const struct sim_wish wish = { .bytes = payload->bytes };
+    const struct sim_region_request request = { .bytes = payload->bytes };
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(payload->device, &device);
     struct memory_range *range;
@@ -49,7 +49,7 @@ sim_graph_memory_reserve(struct sim_payload *payload)
     if (range == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_memory_lock();
-    range->region = sim_region_new(SIM_REGION_RESERVED, &wish);
+    range->region = sim_region_new(SIM_REGION_RESERVED, &request);
     if (range->region != NULL)
         range->region->mapped = calloc(range->region->span / SIM_PAGE_BYTES, sizeof(struct sim_mapped));
     if (range->region == NULL || range->region->mapped == NULL) {

@@ -47,7 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- images ---- */
 
-/* PTX is text, and tells which kernels there are. */
+/* PTX is text, and names the kernels. */
 static bool
 module_is_ptx(const char *image)
 {
@@ -205,9 +205,6 @@ CUDA_API CUresult
 cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options, CUjit_option *options,
                    void **option_values)
 {
-    (void)num_options;
-    (void)options;
-    (void)option_values;
     return module_load(module, image, SIZE_MAX);
 }
 
@@ -353,8 +350,6 @@ cuModuleGetFunction(CUfunction *function, CUmodule hmod, const char *name)
 CUDA_API CUresult
 cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule hmod, const char *name)
 {
-    (void)address;
-    (void)bytes;
     if (!is_module(hmod))
         return CUDA_ERROR_INVALID_HANDLE;
     return name == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
@@ -430,12 +425,6 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
                   unsigned int num_jit_options, CUlibraryOption *library_options,
                   void **library_option_values, unsigned int num_library_options)
 {
-    (void)jit_options;
-    (void)jit_options_values;
-    (void)num_jit_options;
-    (void)library_options;
-    (void)library_option_values;
-    (void)num_library_options;
     return module_load_library(library, code, SIZE_MAX);
 }
 
@@ -448,12 +437,6 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
     char *image;
     CUresult rc = module_read_image(file_name, &image);
 
-    (void)jit_options;
-    (void)jit_options_values;
-    (void)num_jit_options;
-    (void)library_options;
-    (void)library_option_values;
-    (void)num_library_options;
     if (rc == CUDA_SUCCESS)
         rc = module_load_library(library, image, IMAGE_MAX);
     free(image);
@@ -517,7 +500,6 @@ cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction functi
 CUDA_API CUresult
 cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
-    (void)value;
     if (attribute < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
     return module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -526,7 +508,6 @@ cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int valu
 CUDA_API CUresult
 cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
 {
-    (void)config;
     return module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -560,7 +541,6 @@ CUDA_API CUresult
 cuOccupancyMaxActiveBlocksPerMultiprocessor(int *num_blocks, CUfunction func, int block_size,
                                             size_t dynamic_smem_size)
 {
-    (void)dynamic_smem_size;
     if (num_blocks == NULL || block_size <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (!module_is_function(func))
@@ -580,8 +560,6 @@ cuOccupancyMaxPotentialBlockSize(int *min_grid_size, int *block_size, CUfunction
     int sms = 0;
     CUresult rc = cuCtxGetDevice(&device);
 
-    (void)block_size_to_dynamic_smem_size;
-    (void)dynamic_smem_size;
     if (rc == CUDA_SUCCESS && (min_grid_size == NULL || block_size == NULL))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && !module_is_function(func))

@@ -21,7 +21,6 @@ work_drop_deed(void *self, uint64_t ended_ns)
 {
     struct sim_deed *deed = self;
 
-    (void)ended_ns;
     if (deed->drop != NULL)
         deed->drop(deed->self);
     free(deed);
@@ -251,58 +250,6 @@ cuStreamDestroy(CUstream stream)
     return cuStreamDestroy_v2(stream);
 }
 
-static CUresult
-work_get_priority(struct sim_stream_name name, int *priority)
-{
-    struct CUstream_st *stream;
-    CUresult rc = sim_cuda_find_stream(name, &stream);
-
-    if (rc == CUDA_SUCCESS && priority == NULL)
-        rc = CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS)
-        *priority = stream->priority;
-    return rc;
-}
-
-static CUresult
-work_get_flags(struct sim_stream_name name, unsigned *flags)
-{
-    struct CUstream_st *stream;
-    CUresult rc = sim_cuda_find_stream(name, &stream);
-
-    if (rc == CUDA_SUCCESS && flags == NULL)
-        rc = CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS)
-        *flags = stream->flags;
-    return rc;
-}
-
-static CUresult
-work_get_context(struct sim_stream_name name, CUcontext *context)
-{
-    struct CUstream_st *stream;
-    CUresult rc = sim_cuda_find_stream(name, &stream);
-
-    if (rc == CUDA_SUCCESS && context == NULL)
-        rc = CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS)
-        *context = stream->context;
-    return rc;
-}
-
-static CUresult
-work_get_id(struct sim_stream_name name, unsigned long long *id)
-{
-    struct CUstream_st *stream;
-    CUresult rc = sim_cuda_find_stream(name, &stream);
-
-    if (rc == CUDA_SUCCESS && id == NULL)
-        rc = CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS)
-        *id = stream->id;
-    return rc;
-}
-
 struct host_function {
     CUhostFn function;
     CUstreamCallback callback; /* instead */
@@ -373,10 +320,27 @@ work_add_callback(struct sim_stream_name name, CUstreamCallback callback, void *
 
 BOTH(cuStreamQuery, work_query(s))
 BOTH(cuStreamSynchronize, sim_cuda_wait(s))
-BOTH(cuStreamGetPriority, work_get_priority(s, priority), int *priority)
-BOTH(cuStreamGetFlags, work_get_flags(s, flags), unsigned int *flags)
-BOTH(cuStreamGetCtx, work_get_context(s, context), CUcontext *context)
-BOTH(cuStreamGetId, work_get_id(s, id), unsigned long long *id)
+
+/* One that asks what a stream is. */
+#define GET(name, type, value)                                                                               \
+    static CUresult name##_of(struct sim_stream_name s, type *ret_value)                                     \
+    {                                                                                                        \
+        struct CUstream_st *stream;                                                                          \
+        CUresult rc = sim_cuda_find_stream(s, &stream);                                                      \
+                                                                                                             \
+        if (rc == CUDA_SUCCESS && ret_value == NULL)                                                         \
+            rc = CUDA_ERROR_INVALID_VALUE;                                                                   \
+        if (rc == CUDA_SUCCESS)                                                                              \
+            *ret_value = (value);                                                                            \
+        return rc;                                                                                           \
+    }                                                                                                        \
+    BOTH(name, name##_of(s, ret_value), type *ret_value)
+
+GET(cuStreamGetPriority, int, stream->priority)
+GET(cuStreamGetFlags, unsigned int, stream->flags)
+GET(cuStreamGetCtx, CUcontext, stream->context)
+GET(cuStreamGetId, unsigned long long, stream->id)
+
 BOTH(cuLaunchHostFunc, work_launch_host(s, function, self), CUhostFn function, void *self)
 BOTH(cuStreamAddCallback, work_add_callback(s, callback, self, flags), CUstreamCallback callback, void *self,
      unsigned int flags)

@@ -6,7 +6,7 @@
 
 #include "sim/cuda/work/streams.h"
 
-/* A part of the work of one call.  `act`: done at its turn, on a thread of the driver,
+/* A part of the work of one call.  `act`: done in the order of its stream, on a thread of the driver,
  * after `cost_ns` of the engine were spent; `drop`: `self` is needed no more.  Either may
  * be NULL. While the stream is captured it becomes a node of the graph, which acts at every
  * launch. */
@@ -20,7 +20,7 @@ struct sim_deed {
     void *self;
 };
 
-/* Do it in its turn.  On failure (also those of a capture) `drop` is called, too. */
+/* Do it in the order of its stream.  On failure (also those of a capture) `drop` is called, too. */
 CUresult sim_cuda_do(struct sim_stream_name name, const struct sim_deed *deed);
 
 /* Sleep until all that the stream was given has ended: for calls that are done when they
@@ -39,7 +39,7 @@ uint64_t sim_cuda_copy_ns(CUgraphNodeType type, enum sim_engine engine, uint64_t
 CUresult sim_cuda_work_wait(struct CUctx_st *context);
 void sim_cuda_work_drop(struct CUctx_st *context);
 
-/* A deed in the stream, captured or not, whoever looks at captures. */
+/* A deed in the stream, captured or not. */
 CUresult sim_cuda_submit_deed(struct CUstream_st *stream, const struct sim_deed *deed);
 
 #endif

@@ -3,54 +3,15 @@
 
 /* Programs of the simulated libcuda.so.1, each in a process of its own.  Tests only. */
 
-#include "sim/nvml/sim_test.h"
+#include "sim/cuda/program_test.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#include "bulkhead/cuda_abi.h"
-
 #define US 1000ull
 #define MS 1000000ull
-
-static inline pid_t
-start_process(void (*body)(void))
-{
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    return pid;
-}
-
-static inline void
-end_well(pid_t pid)
-{
-    int status = 0;
-
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static inline void
-in_process(void (*body)(void))
-{
-    end_well(start_process(body));
-}
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
-#define OK(call) MUST((call) == CUDA_SUCCESS)
 
 static CUmodule module;
 
@@ -64,13 +25,9 @@ kernel(const char *name)
 }
 
 static inline void
-open_device(void)
+open_module(void)
 {
-    CUcontext context;
-
-    OK(cuInit(0));
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cuCtxSetCurrent(context));
+    (void)open_device();
     OK(cuModuleLoadData(&module, "anything"));
 }
 
@@ -123,7 +80,6 @@ wait_for_go(void *self)
 {
     struct timespec pause = { 0, 100000 };
 
-    (void)self;
     __atomic_fetch_add(&board->ready, 1, __ATOMIC_SEQ_CST);
     while (!board->go)
         nanosleep(&pause, NULL);
@@ -143,34 +99,34 @@ let_go(void)
     board->go = 1;
 }
 
-/* The server of a test, and the board. */
-static inline int
-set_up(void **state)
+/* Wait, in the test, until the processes set a word to so much; it fails when one ends before. */
+static inline void
+wait_for_word(const volatile unsigned *word, unsigned least)
 {
-    (void)state;
-    server_new("node: 1x H100-80GB\n");
+    while (*word < least) {
+        siginfo_t ended = { 0 };
+
+        assert_int_equal(waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+        assert_int_equal(ended.si_pid, 0);
+        usleep(1000);
+    }
+}
+
+static inline int
+set_up_board(void **state)
+{
     memset(board, 0, sizeof(*board));
-    return 0;
+    return set_up(state);
 }
 
-static inline int
-tear_down(void **state)
-{
-    (void)state;
-    server_free();
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)                                                                                           \
+    cmocka_unit_test_prestate_setup_teardown(name, set_up_board, tear_down, (void *)"node: 1x H100-80GB\n")
 
 static inline bool
-can_test(void)
+can_test_work(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (geteuid() != 0) {
-        puts("1..0 # SKIP needs root: privileged calls cannot be tested");
+    if (!can_test())
         return false;
-    }
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return board != MAP_FAILED;
 }

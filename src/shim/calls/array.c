@@ -98,7 +98,7 @@ array_ask_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, CUdevice
     return needs.size;
 }
 
-/* Rows and levels are padded in a way that the driver alone knows, and it tells it only of an
+/* Rows and levels are padded in a way that the driver alone knows, and it shows it only of an
  * array whose memory comes later: so one of the same shape is made, which takes none.  Of
  * `bytes` at least.  `levels` 0: no mipmapped array. */
 static uint64_t
@@ -127,7 +127,7 @@ array_take_ticket(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct bh_ticket *ret_ti
     return bh_ticket_take(array_with_padding(shape, 0, array_bytes_of(shape)), ret_ticket);
 }
 
-/* False: there is no room to array_note it. */
+/* False: there is no room to note it. */
 static bool
 array_note(const struct bh_ticket *ticket, uint64_t handle)
 {
@@ -158,48 +158,24 @@ array_settle_mipmap(const struct bh_ticket *ticket, CUresult rc, const CUmipmapp
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
-CUresult
-cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *allocate_array)
-{
-    const CUDA_ARRAY_DESCRIPTOR_v1 *a = allocate_array;
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 0 };
-    struct bh_ticket ticket;
-    CUresult rc;
+/* Of a descriptor `a` that has no depth or flags: 0. */
+#define CREATE_ARRAY(name, type, depth, flags)                                                               \
+    CUresult name(CUarray *handle, const type *a)                                                            \
+    {                                                                                                        \
+        CUDA_ARRAY3D_DESCRIPTOR shape = { 0 };                                                               \
+        struct bh_ticket ticket;                                                                             \
+        CUresult rc;                                                                                         \
+                                                                                                             \
+        if (a != NULL)                                                                                       \
+            shape =                                                                                          \
+                (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, depth, a->Format, a->NumChannels, flags };   \
+        rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);                                          \
+        return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(name)(handle, a), handle);               \
+    }
 
-    if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
-    rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
-    return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
-}
-
-CUresult
-cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *allocate_array)
-{
-    const CUDA_ARRAY_DESCRIPTOR *a = allocate_array;
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 0 };
-    struct bh_ticket ticket;
-    CUresult rc;
-
-    if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
-    rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
-    return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(cuArrayCreate_v2)(handle, a), handle);
-}
-
-CUresult
-cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *allocate_array)
-{
-    const CUDA_ARRAY3D_DESCRIPTOR_v1 *a = allocate_array;
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 0 };
-    struct bh_ticket ticket;
-    CUresult rc;
-
-    if (a != NULL)
-        shape =
-            (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, a->Depth, a->Format, a->NumChannels, a->Flags };
-    rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
-    return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
-}
+CREATE_ARRAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR_v1, 0, 0)
+CREATE_ARRAY(cuArrayCreate_v2, CUDA_ARRAY_DESCRIPTOR, 0, 0)
+CREATE_ARRAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR_v1, a->Depth, a->Flags)
 
 CUresult
 cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *allocate_array)

@@ -1,5 +1,5 @@
 /* Arrays and mipmapped arrays: charged for what the driver says that they need, in whole units,
- * since nobody says where they lie. */
+ * since it is not known where they lie. */
 #ifndef BH_SHIM_CALLS_ARRAY_H
 #define BH_SHIM_CALLS_ARRAY_H
 

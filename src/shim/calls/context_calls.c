@@ -8,8 +8,8 @@
 #include "shim/charge/ledger.h"
 #include "shim/driver/driver.h"
 #include "shim/driver/page.h"
-#include "shim/turn/gate.h"
-#include "shim/turn/helper.h"
+#include "shim/time_slice/gate.h"
+#include "shim/time_slice/helper.h"
 
 static BH_STATE union {
     struct {
@@ -24,7 +24,7 @@ bh_context_calls_init(void)
     bh_state_wipe_on_fork(&state, sizeof(state));
 }
 
-/* The first one starts the turns. */
+/* The first one starts the time slices. */
 static unsigned
 context_made(unsigned number, CUcontext context)
 {
@@ -161,7 +161,7 @@ cuCtxDetach(CUcontext context)
 
 /* ---- primary contexts ---- */
 
-/* Who retains a device's first makes it; of two at once one has made it in vain. */
+/* The first to retain a device's makes it; of two at once one has made it in vain. */
 static void
 calls_primary_retained(unsigned device, unsigned number, CUcontext context)
 {
@@ -260,7 +260,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
     return calls_primary_release(device, REAL(cuDevicePrimaryCtxRelease_v2));
 }
 
-/* Everything in it goes; who retained it still has to release it. */
+/* Everything in it goes; what retained it still has to release it. */
 static CUresult
 calls_primary_reset(CUdevice device, CUresult (*real)(CUdevice))
 {

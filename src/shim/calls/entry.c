@@ -18,8 +18,8 @@
 #include "shim/driver/page.h"
 #include "shim/driver/rm_ledger.h"
 #include "shim/process/records.h"
-#include "shim/turn/gate.h"
-#include "shim/turn/helper.h"
+#include "shim/time_slice/gate.h"
+#include "shim/time_slice/helper.h"
 #include "shim/work/capture.h"
 #include "shim/work/meter.h"
 #include "shim/work/stream.h"
@@ -89,8 +89,8 @@ enum { HOOKS = sizeof(hooks) / sizeof(hooks[0]), CALLS = sizeof(calls) / sizeof(
 enum { PLACES = 1024 };
 _Static_assert(HOOKS * 2 <= PLACES / 2, "the table of addresses stays half empty");
 
-/* The address that the driver has for a call, and the hook for it.  Filled once, by whoever
- * comes first; all entry_fill in the same. */
+/* The address that the driver has for a call, and the hook for it.  Filled once, by the
+ * first call; all fill in the same. */
 static struct {
     _Atomic(void *) address;
     _Atomic(const struct hook *) hook;
@@ -148,7 +148,7 @@ entry_ends_in(const char *name, const char *ending)
     return length >= most && strcmp(name + length - most, ending) == 0;
 }
 
-/* The driver may give another address to those who ask than it exports. */
+/* The driver may return a different address than it exports. */
 static void *
 entry_ask_driver(const struct call *call)
 {
@@ -202,7 +202,7 @@ entry_is_hooked_base(const char *symbol)
 }
 
 /* Ours in the place of what the driver answered.  An ABI of a hooked call that this library
- * does not know is as good as missing: it would reserve memory that nobody counts. */
+ * does not know is as good as missing: it would reserve memory that is not counted. */
 static bool
 entry_stand_in(const char *symbol, void **function)
 {

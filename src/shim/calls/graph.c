@@ -42,7 +42,7 @@ graph_era_now(void)
     return bh_pools_era() & ERAS;
 }
 
-/* Where it will lie nobody says: no two nodes share a unit. */
+/* Where it will lie is not known: no two nodes share a unit. */
 void
 bh_graph_add(CUgraph graph, unsigned device, uint64_t grains)
 {
@@ -200,52 +200,30 @@ graph_learn(CUgraphExec exec, CUgraph graph)
             (void)BH_HOLDS(bh_handles_put(&execs, KEY(exec, device), grains << 24));
 }
 
-static CUresult
-graph_instantiated(const CUgraphExec *exec, CUgraph graph, CUresult rc)
-{
-    if (rc == CUDA_SUCCESS)
-        graph_learn(*exec, graph);
-    return rc;
-}
+#define INSTANTIATE(name, parameters, arguments)                                                             \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        CUresult rc = REAL(name) arguments;                                                                  \
+                                                                                                             \
+        if (rc == CUDA_SUCCESS)                                                                              \
+            graph_learn(*exec, graph);                                                                       \
+        return rc;                                                                                           \
+    }
 
-CUresult
-cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node, char *log_buffer,
-                   size_t buffer_size)
-{
-    return graph_instantiated(
-        graph_exec, graph, REAL(cuGraphInstantiate)(graph_exec, graph, error_node, log_buffer, buffer_size));
-}
-
-CUresult
-cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node, char *log_buffer,
-                      size_t buffer_size)
-{
-    return graph_instantiated(
-        graph_exec, graph,
-        REAL(cuGraphInstantiate_v2)(graph_exec, graph, error_node, log_buffer, buffer_size));
-}
-
-CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
-{
-    return graph_instantiated(graph_exec, graph, REAL(cuGraphInstantiateWithFlags)(graph_exec, graph, flags));
-}
-
-CUresult
-cuGraphInstantiateWithParams(CUgraphExec *graph_exec, CUgraph graph,
-                             CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
-{
-    return graph_instantiated(graph_exec, graph,
-                              REAL(cuGraphInstantiateWithParams)(graph_exec, graph, instantiate_params));
-}
-
-CUresult
-cuGraphInstantiateWithParams_ptsz(CUgraphExec *graph_exec, CUgraph graph,
-                                  CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
-{
-    return graph_instantiated(graph_exec, graph,
-                              REAL(cuGraphInstantiateWithParams_ptsz)(graph_exec, graph, instantiate_params));
-}
+INSTANTIATE(cuGraphInstantiate,
+            (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t bytes),
+            (exec, graph, error_node, log, bytes))
+INSTANTIATE(cuGraphInstantiate_v2,
+            (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t bytes),
+            (exec, graph, error_node, log, bytes))
+INSTANTIATE(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
+            (exec, graph, flags))
+INSTANTIATE(cuGraphInstantiateWithParams,
+            (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters),
+            (exec, graph, parameters))
+INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
+            (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters),
+            (exec, graph, parameters))
 
 CUresult
 cuGraphExecDestroy(CUgraphExec graph_exec)
@@ -283,28 +261,18 @@ cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateRes
     return graph_updated(graph_exec, graph, REAL(cuGraphExecUpdate_v2)(graph_exec, graph, result_info));
 }
 
-CUresult
-cuGraphUpload(CUgraphExec graph, CUstream stream)
-{
-    struct bh_graph_call call;
-    CUresult rc = bh_graph_begin(graph, &call);
+#define UPLOAD(name)                                                                                         \
+    CUresult name(CUgraphExec graph, CUstream stream)                                                        \
+    {                                                                                                        \
+        struct bh_graph_call call;                                                                           \
+        CUresult rc = bh_graph_begin(graph, &call);                                                          \
+                                                                                                             \
+        if (rc != CUDA_SUCCESS)                                                                              \
+            return rc;                                                                                       \
+        rc = REAL(name)(graph, stream);                                                                      \
+        bh_graph_end(graph, &call, rc);                                                                      \
+        return rc;                                                                                           \
+    }
 
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuGraphUpload)(graph, stream);
-    bh_graph_end(graph, &call, rc);
-    return rc;
-}
-
-CUresult
-cuGraphUpload_ptsz(CUgraphExec graph_exec, CUstream stream)
-{
-    struct bh_graph_call call;
-    CUresult rc = bh_graph_begin(graph_exec, &call);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuGraphUpload_ptsz)(graph_exec, stream);
-    bh_graph_end(graph_exec, &call, rc);
-    return rc;
-}
+UPLOAD(cuGraphUpload)
+UPLOAD(cuGraphUpload_ptsz)

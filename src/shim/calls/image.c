@@ -252,7 +252,7 @@ image_fat_bytes(struct source *source, uint64_t offset, unsigned capability)
 
 /* ---- any ---- */
 
-/* PTX image_begins with a directive or a comment. */
+/* PTX begins with a directive or a comment. */
 static bool
 image_is_ptx(struct source *source)
 {

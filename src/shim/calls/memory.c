@@ -1,4 +1,4 @@
-/* Linear memory, and what the program is told that it has. */
+/* Linear memory, and how much of it the program sees. */
 #include <limits.h>
 #include <stdatomic.h>
 
@@ -205,69 +205,31 @@ memory_begin_in_pool(struct from_pool *from, size_t bytes, CUmemoryPool pool)
     return bh_pool_of_handle(pool, &from->pool) ? memory_begin_async(from, bytes) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult
-cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
-{
-    struct from_pool from;
-    CUresult rc;
+#define ALLOC_ASYNC(name, own, begin, parameters, arguments)                                                 \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        struct from_pool from;                                                                               \
+        CUresult rc;                                                                                         \
+                                                                                                             \
+        if (bh_capture_has(stream, own))                                                                     \
+            return memory_note_captured(stream, own, bh_charge_grains(bytes), REAL(name) arguments);         \
+        rc = begin;                                                                                          \
+        if (rc != CUDA_SUCCESS)                                                                              \
+            return rc;                                                                                       \
+        rc = REAL(name) arguments;                                                                           \
+        return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);                    \
+    }
 
-    if (bh_capture_has(stream, false))
-        return memory_note_captured(stream, false, bh_charge_grains(bytes),
-                                    REAL(cuMemAllocAsync)(address, bytes, stream));
-    rc = memory_begin_in_stream(&from, bytes, stream);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuMemAllocAsync)(address, bytes, stream);
-    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
-}
-
-CUresult
-cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
-{
-    struct from_pool from;
-    CUresult rc;
-
-    if (bh_capture_has(stream, true))
-        return memory_note_captured(stream, true, bh_charge_grains(bytes),
-                                    REAL(cuMemAllocAsync_ptsz)(address, bytes, stream));
-    rc = memory_begin_in_stream(&from, bytes, stream);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuMemAllocAsync_ptsz)(address, bytes, stream);
-    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
-}
-
-CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
-{
-    struct from_pool from;
-    CUresult rc;
-
-    if (bh_capture_has(stream, false))
-        return memory_note_captured(stream, false, bh_charge_grains(bytes),
-                                    REAL(cuMemAllocFromPoolAsync)(address, bytes, pool, stream));
-    rc = memory_begin_in_pool(&from, bytes, pool);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuMemAllocFromPoolAsync)(address, bytes, pool, stream);
-    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
-}
-
-CUresult
-cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
-{
-    struct from_pool from;
-    CUresult rc;
-
-    if (bh_capture_has(stream, true))
-        return memory_note_captured(stream, true, bh_charge_grains(bytes),
-                                    REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream));
-    rc = memory_begin_in_pool(&from, bytes, pool);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream);
-    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
-}
+ALLOC_ASYNC(cuMemAllocAsync, false, memory_begin_in_stream(&from, bytes, stream),
+            (CUdeviceptr * address, size_t bytes, CUstream stream), (address, bytes, stream))
+ALLOC_ASYNC(cuMemAllocAsync_ptsz, true, memory_begin_in_stream(&from, bytes, stream),
+            (CUdeviceptr * address, size_t bytes, CUstream stream), (address, bytes, stream))
+ALLOC_ASYNC(cuMemAllocFromPoolAsync, false, memory_begin_in_pool(&from, bytes, pool),
+            (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
+            (address, bytes, pool, stream))
+ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, true, memory_begin_in_pool(&from, bytes, pool),
+            (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
+            (address, bytes, pool, stream))
 
 /* ---- freeing ---- */
 
@@ -299,73 +261,37 @@ cuMemFree_v2(CUdeviceptr address)
     return rc;
 }
 
-CUresult
-cuMemFree(CUdeviceptr_v1 address)
-{
-    struct bh_charge_record record;
-    bool known = bh_records_take(address, FREEABLE, &record);
+#define FREE(name, parameters, arguments)                                                                    \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        struct bh_charge_record record;                                                                      \
+        bool known = bh_records_take(address, FREEABLE, &record);                                            \
+                                                                                                             \
+        return memory_freed(address, known, record, REAL(name) arguments);                                   \
+    }
 
-    return memory_freed(address, known, record, REAL(cuMemFree)(address));
-}
+FREE(cuMemFree, (CUdeviceptr_v1 address), (address))
+FREE(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, stream))
+FREE(cuMemFreeAsync_ptsz, (CUdeviceptr address, CUstream stream), (address, stream))
 
-CUresult
-cuMemFreeAsync(CUdeviceptr address, CUstream stream)
-{
-    struct bh_charge_record record;
-    bool known = bh_records_take(address, FREEABLE, &record);
+/* ---- waiting: what was freed in stream order may have left its pool ---- */
 
-    return memory_freed(address, known, record, REAL(cuMemFreeAsync)(address, stream));
-}
+#define WAIT(name, parameters, arguments)                                                                    \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        CUresult rc = REAL(name) arguments;                                                                  \
+                                                                                                             \
+        bh_pools_settle();                                                                                   \
+        return rc;                                                                                           \
+    }
 
-CUresult
-cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
-{
-    struct bh_charge_record record;
-    bool known = bh_records_take(address, FREEABLE, &record);
+WAIT(cuStreamSynchronize, (CUstream stream), (stream))
+WAIT(cuStreamSynchronize_ptsz, (CUstream stream), (stream))
+WAIT(cuCtxSynchronize, (void), ())
+WAIT(cuCtxSynchronize_v2, (CUcontext context), (context))
+WAIT(cuEventSynchronize, (CUevent event), (event))
 
-    return memory_freed(address, known, record, REAL(cuMemFreeAsync_ptsz)(address, stream));
-}
-
-/* ---- waiting: what was memory_freed in stream order may have left its pool ---- */
-
-static CUresult
-memory_waited(CUresult rc)
-{
-    bh_pools_settle();
-    return rc;
-}
-
-CUresult
-cuStreamSynchronize(CUstream stream)
-{
-    return memory_waited(REAL(cuStreamSynchronize)(stream));
-}
-
-CUresult
-cuStreamSynchronize_ptsz(CUstream stream)
-{
-    return memory_waited(REAL(cuStreamSynchronize_ptsz)(stream));
-}
-
-CUresult
-cuCtxSynchronize(void)
-{
-    return memory_waited(REAL(cuCtxSynchronize)());
-}
-
-CUresult
-cuCtxSynchronize_v2(CUcontext context)
-{
-    return memory_waited(REAL(cuCtxSynchronize_v2)(context));
-}
-
-CUresult
-cuEventSynchronize(CUevent event)
-{
-    return memory_waited(REAL(cuEventSynchronize)(event));
-}
-
-/* ---- what the program is told ---- */
+/* ---- what the program sees ---- */
 
 static CUresult
 memory_of(unsigned device, uint64_t *ret_free, uint64_t *ret_total)

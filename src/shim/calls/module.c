@@ -115,51 +115,24 @@ module_end_load(const struct load *load, CUresult rc, const CUmodule *module)
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
-CUresult
-cuModuleLoad(CUmodule *module, const char *fname)
-{
-    struct module_image image = { .path = fname };
-    struct load load;
-    CUresult rc = module_begin_load(&image, &load);
+#define LOAD(name, member, source, parameters, arguments)                                                    \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        struct module_image image = { .member = source };                                                    \
+        struct load load;                                                                                    \
+        CUresult rc = module_begin_load(&image, &load);                                                      \
+                                                                                                             \
+        return rc != CUDA_SUCCESS ? rc : module_end_load(&load, REAL(name) arguments, module);               \
+    }
 
-    return rc != CUDA_SUCCESS ? rc : module_end_load(&load, REAL(cuModuleLoad)(module, fname), module);
-}
-
-CUresult
-cuModuleLoadData(CUmodule *module, const void *data)
-{
-    struct module_image image = { .memory = data };
-    struct load load;
-    CUresult rc = module_begin_load(&image, &load);
-
-    return rc != CUDA_SUCCESS ? rc : module_end_load(&load, REAL(cuModuleLoadData)(module, data), module);
-}
-
-CUresult
-cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options, CUjit_option *options,
-                   void **option_values)
-{
-    struct module_image image = { .memory = data };
-    struct load load;
-    CUresult rc = module_begin_load(&image, &load);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuModuleLoadDataEx)(module, data, num_options, options, option_values);
-    return module_end_load(&load, rc, module);
-}
-
-CUresult
-cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
-{
-    struct module_image image = { .memory = fat_cubin };
-    struct load load;
-    CUresult rc = module_begin_load(&image, &load);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    return module_end_load(&load, REAL(cuModuleLoadFatBinary)(module, fat_cubin), module);
-}
+LOAD(cuModuleLoad, path, fname, (CUmodule * module, const char *fname), (module, fname))
+LOAD(cuModuleLoadData, memory, data, (CUmodule * module, const void *data), (module, data))
+LOAD(cuModuleLoadFatBinary, memory, fat_cubin, (CUmodule * module, const void *fat_cubin),
+     (module, fat_cubin))
+LOAD(cuModuleLoadDataEx, memory, data,
+     (CUmodule * module, const void *data, unsigned int num_options, CUjit_option *options,
+      void **option_values),
+     (module, data, num_options, options, option_values))
 
 /* Its handle may be another module's as soon as the driver has it back. */
 CUresult

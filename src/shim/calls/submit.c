@@ -1,9 +1,9 @@
 /* Submissions of work: each passes the gate. */
 #include "shim/calls/graph.h"
 #include "shim/driver/driver.h"
-#include "shim/turn/gate.h"
+#include "shim/time_slice/gate.h"
 
-/* Smaller copies and fills hold nobody up. */
+/* Smaller copies and fills delay no other lease. */
 #define LARGE_BYTES ((size_t)1 << 20)
 
 #define HOOK(name)
@@ -48,30 +48,19 @@ launch_graph(CUresult (*real)(CUgraphExec, CUstream), CUgraphExec exec, struct b
     return rc;
 }
 
-CUresult
-cuGraphLaunch(CUgraphExec graph, CUstream stream)
-{
-    struct bh_pass pass = { .stream = stream, .work = (uintptr_t)graph };
-
-    if (bh_graph_is_simple() && bh_gate_quick()) {
-        CUresult rc = REAL(cuGraphLaunch)(graph, stream);
-
-        bh_gate_step(bh_gate_me, (uint32_t)-1);
-        return rc;
+#define LAUNCH_GRAPH(name, own)                                                                              \
+    CUresult name(CUgraphExec graph, CUstream stream)                                                        \
+    {                                                                                                        \
+        struct bh_pass pass = { .stream = stream, .work = (uintptr_t)graph, .per_thread = (own) };           \
+                                                                                                             \
+        if (bh_graph_is_simple() && bh_gate_quick()) {                                                       \
+            CUresult rc = REAL(name)(graph, stream);                                                         \
+                                                                                                             \
+            bh_gate_step(bh_gate_me, (uint32_t)-1);                                                          \
+            return rc;                                                                                       \
+        }                                                                                                    \
+        return launch_graph(REAL(name), graph, &pass);                                                       \
     }
-    return launch_graph(REAL(cuGraphLaunch), graph, &pass);
-}
 
-CUresult
-cuGraphLaunch_ptsz(CUgraphExec graph_exec, CUstream stream)
-{
-    struct bh_pass pass = { .stream = stream, .work = (uintptr_t)graph_exec, .per_thread = true };
-
-    if (bh_graph_is_simple() && bh_gate_quick()) {
-        CUresult rc = REAL(cuGraphLaunch_ptsz)(graph_exec, stream);
-
-        bh_gate_step(bh_gate_me, (uint32_t)-1);
-        return rc;
-    }
-    return launch_graph(REAL(cuGraphLaunch_ptsz), graph_exec, &pass);
-}
+LAUNCH_GRAPH(cuGraphLaunch, false)
+LAUNCH_GRAPH(cuGraphLaunch_ptsz, true)

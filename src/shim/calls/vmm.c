@@ -111,7 +111,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
     if (bh_handles_find(&handles, *handle, &word))
         record.amount = OBJECT_OF(word);
     else if (!bh_records_before((uintptr_t)addr, &record) || record.kind != BH_RECORD_MAP)
-        return rc; /* imported: who exported it pays */
+        return rc; /* imported: the exporter is charged */
     bh_object_held((uint32_t)record.amount);
     (void)BH_HOLDS(vmm_give_handle(*handle, (uint32_t)record.amount));
     return rc;
@@ -141,13 +141,13 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocation
 }
 
 static void
-vmm_turn_range(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
+vmm_change_kinds(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
 {
     struct bh_charge_record record;
 
     while ((from = bh_records_next(from, below, &record)) < below) {
         if (record.kind == kind)
-            (void)bh_records_turn(from, kind, to);
+            (void)bh_records_change_kind(from, kind, to);
         from++;
     }
 }
@@ -164,10 +164,10 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 
     if (address >= BH_RECORDS_END)
         return REAL(cuMemUnmap)(address, size);
-    vmm_turn_range(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
+    vmm_change_kinds(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
     rc = REAL(cuMemUnmap)(address, size);
     if (rc != CUDA_SUCCESS) {
-        vmm_turn_range(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
+        vmm_change_kinds(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
         return rc;
     }
     for (uint64_t at = address; (at = bh_records_next(at, below, &record)) < below; at++)
@@ -197,22 +197,15 @@ vmm_hold_mapped(const CUarrayMapInfo *list, unsigned int count)
             bh_object_mapped(OBJECT_OF(word));
 }
 
-CUresult
-cuMemMapArrayAsync(CUarrayMapInfo *map_info_list, unsigned int count, CUstream stream)
-{
-    CUresult rc = REAL(cuMemMapArrayAsync)(map_info_list, count, stream);
+#define MAP_ARRAY(name)                                                                                      \
+    CUresult name(CUarrayMapInfo *list, unsigned int count, CUstream stream)                                 \
+    {                                                                                                        \
+        CUresult rc = REAL(name)(list, count, stream);                                                       \
+                                                                                                             \
+        if (rc == CUDA_SUCCESS)                                                                              \
+            vmm_hold_mapped(list, count);                                                                    \
+        return rc;                                                                                           \
+    }
 
-    if (rc == CUDA_SUCCESS)
-        vmm_hold_mapped(map_info_list, count);
-    return rc;
-}
-
-CUresult
-cuMemMapArrayAsync_ptsz(CUarrayMapInfo *map_info_list, unsigned int count, CUstream stream)
-{
-    CUresult rc = REAL(cuMemMapArrayAsync_ptsz)(map_info_list, count, stream);
-
-    if (rc == CUDA_SUCCESS)
-        vmm_hold_mapped(map_info_list, count);
-    return rc;
-}
+MAP_ARRAY(cuMemMapArrayAsync)
+MAP_ARRAY(cuMemMapArrayAsync_ptsz)

@@ -30,8 +30,8 @@ change_units(unsigned device, int64_t units)
     return bh_share_change(bh_page->usage, device, bh_page->slot, (int32_t)units, most_units(device));
 }
 
-/* A unit that the sum grows into is reserved before it grows: whoever finds room in the
- * sum's last unit finds one that is paid for. */
+/* A unit that the sum grows into is reserved before it grows: room in the sum's last
+ * unit is always paid for. */
 bool
 bh_charge_take_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains)
 {

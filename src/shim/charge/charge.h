@@ -2,7 +2,7 @@
  *
  * Amounts are in grains of 512 bytes; what is charged are whole units of 2 MiB.  What has less
  * than 1 MiB shares its unit with others, as the driver puts them into the same 2 MiB: a unit
- * is reserved for each before the driver is asked, and given back when its address turns out
+ * is reserved for each before the driver is asked, and given back when its address proves
  * to lie in a block that was paid for (ledger.h).  No locks. */
 #ifndef BH_SHIM_CHARGE_CHARGE_H
 #define BH_SHIM_CHARGE_CHARGE_H
@@ -15,10 +15,10 @@
 enum {
     BH_GRAIN_BYTES = 512,
     BH_GRAINS_UNIT = 4096,                /* 2 MiB */
-    BH_GRAINS_SMALL = BH_GRAINS_UNIT / 2, /* from here on units that nobody shares */
+    BH_GRAINS_SMALL = BH_GRAINS_UNIT / 2, /* from here on units that are not shared */
 };
 
-/* Grains that `bytes` are charged as.  More than any device has, for what nobody can have.
+/* Grains that `bytes` are charged as.  More than any device has, for what no process can have.
  */
 uint64_t bh_charge_grains(uint64_t bytes);
 

@@ -26,7 +26,7 @@ struct context_row {
 };
 
 static BH_STATE union {
-    struct context_row row[BH_RECORD_OWNERS_MAX]; /* row 0 is nobody's */
+    struct context_row row[BH_RECORD_OWNERS_MAX]; /* row 0 is unused */
     char whole[BH_RECORD_OWNERS_MAX * sizeof(struct context_row) + BH_STATE_ALIGN];
 } state;
 

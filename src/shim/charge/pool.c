@@ -461,7 +461,7 @@ cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle, CUmemAlloca
     unsigned number;
 
     if (rc == CUDA_SUCCESS && bh_page_is_joined())
-        (void)pool_know(*pool, UNCHARGED, &number); /* who exported it pays */
+        (void)pool_know(*pool, UNCHARGED, &number); /* the exporter is charged */
     return rc;
 }
 

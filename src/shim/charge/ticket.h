@@ -2,7 +2,7 @@
  *
  * Small allocations share blocks of 2 MiB, and where the driver puts one is known only
  * afterwards.  So each reserves a unit first.  The first one in a block leaves it there; the
- * others give theirs back once they are counted in it.  Who is freed is counted until the
+ * others give theirs back once they are counted in it.  What is freed is counted until the
  * driver has freed it, and the last one gives the block's unit back: at every instant each
  * block that the driver may hold is paid for. */
 #ifndef BH_SHIM_CHARGE_TICKET_H

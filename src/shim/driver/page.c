@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shim/driver/door.h"
+#include "shim/driver/connection.h"
 #include "shim/driver/driver.h"
 #include "shim/driver/pages.h"
 #include "shim/process/clock.h"
@@ -40,20 +40,20 @@ bh_page_managed_device(const CUmemLocation *location)
 /* Map both, and close the descriptors.  Over the old ones when there are any: the same
  * memory, or what replaced it. */
 static bool
-map_pages(const struct bh_door *door)
+map_pages(const struct bh_share_connection *connection)
 {
-    void *limits = bh_pages_map(door->limits, sizeof(struct bh_share_limits), PROT_READ,
+    void *limits = bh_pages_map(connection->limits, sizeof(struct bh_share_limits), PROT_READ,
                                 (void *)(uintptr_t)bh_page->limits);
     struct bh_share_usage *usage =
-        bh_pages_map(door->usage, sizeof(*usage), PROT_READ | PROT_WRITE, bh_page->usage);
+        bh_pages_map(connection->usage, sizeof(*usage), PROT_READ | PROT_WRITE, bh_page->usage);
 
-    close(door->limits);
-    close(door->usage);
+    close(connection->limits);
+    close(connection->usage);
     if (limits == NULL || usage == NULL || !bh_pages_are_good(limits))
         return false;
     (void)madvise(limits, sizeof(struct bh_share_limits), MADV_DONTFORK);
     (void)madvise(usage, sizeof(*usage), MADV_DONTFORK);
-    atomic_store(&usage->pid[door->slot], (uint32_t)getpid());
+    atomic_store(&usage->pid[connection->slot], (uint32_t)getpid());
     bh_page->limits = limits;
     bh_page->usage = usage;
     return true;
@@ -149,34 +149,34 @@ static bool
 page_join(void (*prepare)(void))
 {
     static bool watched;
-    struct bh_door door;
+    struct bh_share_connection connection;
 
     bh_state_wipe_on_fork(bh_page, sizeof(*bh_page));
     prepare();
     if (!watched)
         watched = pthread_atfork(page_note_socket, NULL, page_close_in_child) == 0;
-    if (!bh_door_knock(-1, bh_clock_ns() + BH_PAGE_JOIN_SECONDS * 1000 * BH_MS, &door))
+    if (!bh_connection_open(-1, bh_clock_ns() + BH_PAGE_JOIN_SECONDS * 1000 * BH_MS, &connection))
         return false;
-    if (!map_pages(&door)) {
-        close(door.socket);
+    if (!map_pages(&connection)) {
+        close(connection.socket);
         return false;
     }
-    bh_page->slot = (uint32_t)door.slot;
-    atomic_store(&bh_page->socket_next, door.socket + 1);
+    bh_page->slot = (uint32_t)connection.slot;
+    atomic_store(&bh_page->socket_next, connection.socket + 1);
     page_learn_devices();
     return true;
 }
 
-/* Not for an answer: so that its people hear of it. */
+/* Not for an answer: so that bulkhead-share reports it. */
 static CUresult
 page_refuse_static(void)
 {
-    struct bh_door door;
+    struct bh_share_connection connection;
 
-    if (bh_door_knock(BH_SHARE_STATIC, bh_clock_ns() + STATIC_NS, &door)) {
-        close(door.limits);
-        close(door.usage);
-        close(door.socket);
+    if (bh_connection_open(BH_SHARE_STATIC, bh_clock_ns() + STATIC_NS, &connection)) {
+        close(connection.limits);
+        close(connection.usage);
+        close(connection.socket);
     }
     return CUDA_ERROR_SYSTEM_NOT_READY;
 }
@@ -204,33 +204,33 @@ bh_page_join(void (*prepare)(void))
 /* ---- the connection ---- */
 
 bool
-bh_page_say(uint32_t word, unsigned index, uint32_t slice)
+bh_page_send(uint32_t word, unsigned index, uint32_t slice)
 {
-    struct bh_share_client_message say = { word, index, slice, 0 };
+    struct bh_share_client_message message = { word, index, slice, 0 };
     int socket = atomic_load(&bh_page->socket_next);
 
-    return socket > 0 && bh_door_say(socket - 1, &say);
+    return socket > 0 && bh_connection_send(socket - 1, &message);
 }
 
 bool
-bh_page_mind_door(void)
+bh_page_keep_connection(void)
 {
     int socket = atomic_load(&bh_page->socket_next);
-    struct bh_door door;
+    struct bh_share_connection connection;
 
     if (socket <= 0)
         return false;
-    if (!bh_door_is_shut(socket - 1))
+    if (!bh_connection_is_closed(socket - 1))
         return true;
-    if (!bh_door_knock((int32_t)bh_page->slot, bh_clock_ns() + REJOIN_NS, &door))
+    if (!bh_connection_open((int32_t)bh_page->slot, bh_clock_ns() + REJOIN_NS, &connection))
         return false;
-    if (door.slot != (int32_t)bh_page->slot || !map_pages(&door)) {
-        close(door.socket);
+    if (connection.slot != (int32_t)bh_page->slot || !map_pages(&connection)) {
+        close(connection.socket);
         return false;
     }
-    /* Under the old number, which other threads may be using; of two helpers that knocked,
+    /* Under the old number, which other threads may be using; of two helpers that connected,
      * the last one's connection stays. */
-    dup3(door.socket, socket - 1, O_CLOEXEC);
-    close(door.socket);
+    dup3(connection.socket, socket - 1, O_CLOEXEC);
+    close(connection.socket);
     return true;
 }

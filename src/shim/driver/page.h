@@ -30,9 +30,9 @@ extern BH_HIDDEN struct bh_page_state bh_page_state;
 #define bh_page (&bh_page_state)
 
 /* Join, once; after the driver's own cuInit went well.  `prepare` is called before, by the
- * one thread that joins.  NOT_READY after BH_PAGE_JOIN_SECONDS
- * without a door, when it said no, or in a static program: then nothing is reserved and memory
- * stays refused. */
+ * one thread that joins.  NOT_READY after BH_PAGE_JOIN_SECONDS without a connection, when
+ * bulkhead-share refused, or in a static program: then nothing is reserved and memory stays
+ * refused. */
 CUresult bh_page_join(void (*prepare)(void));
 
 static inline bool
@@ -61,10 +61,10 @@ bh_page_has_no_managed(void)
  * it lies does not matter: what lies nowhere yet counts against the first. */
 int bh_page_managed_device(const CUmemLocation *location);
 
-/* Say one of enum bh_share_client_kind.  False: nobody hears it. */
-bool bh_page_say(uint32_t word, unsigned index, uint32_t slice);
+/* Send one of enum bh_share_client_kind.  False: there is no connection. */
+bool bh_page_send(uint32_t word, unsigned index, uint32_t slice);
 
 /* Is bulkhead-share there?  When it was started anew, join again with the same slot. */
-bool bh_page_mind_door(void);
+bool bh_page_keep_connection(void);
 
 #endif

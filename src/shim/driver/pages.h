@@ -1,4 +1,4 @@
-/* Mapping a lease's pages, as they come from the door. */
+/* Mapping a lease's pages, as bulkhead-share sends them. */
 #ifndef BH_SHIM_DRIVER_PAGES_H
 #define BH_SHIM_DRIVER_PAGES_H
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The driver's library was opened (dlopen's handle), nobody calls it yet: stand in its way
+/* The driver's library was opened (dlopen's handle), and is not called yet: stand in its way
  * to the kernel.  Again for the same library changes nothing. */
 void bh_rm_ledger_watch(void *library);
 

@@ -6,7 +6,7 @@
 #include "shim/process/state.h"
 
 /* `life` is the number of the booking and one of these; HELD: its handle is gone, another
- * one keeps its memory.  Whoever changes it away from FREE or LIVE has the row to himself. */
+ * one keeps its memory.  The thread that changes it from FREE or LIVE owns the row. */
 enum { FREE, BUSY, LIVE, HELD };
 #define STATE(life) ((life)&3)
 #define NUMBER(life) ((life) >> 2)
@@ -125,7 +125,7 @@ objects_new_row(void)
     }
 }
 
-/* A row in the bucket of `name` that nobody else has, BUSY; NULL: no memory. */
+/* A row in the bucket of `name` that no other thread has, BUSY; NULL: no memory. */
 static struct objects_object *
 objects_claim(uint64_t name, uint64_t number)
 {
@@ -204,7 +204,7 @@ objects_end(struct objects_object *object, uint64_t life)
     return true;
 }
 
-/* ---- what objects_goes with what ---- */
+/* ---- what goes with what ---- */
 
 /* Was it below an object that is no more?  One of the same handle that is younger than it is
  * not the one. */
@@ -249,7 +249,7 @@ objects_sweep_bucket(unsigned bucket, uint64_t freed, uint64_t before)
     return some;
 }
 
-/* What objects_goes with `freed`: again while something went, as what is below it objects_goes too. */
+/* What goes with `freed`: again while something went, as what is below it goes too. */
 static void
 objects_sweep(uint64_t freed, uint64_t before)
 {

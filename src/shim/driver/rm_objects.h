@@ -3,7 +3,7 @@
  *
  * An object is below another and goes with it.  A second handle of an object keeps its memory
  * until both are gone.  A handle may be given out anew by the driver the moment it is free,
- * before the thread that freed it has said so here: so each booking has a number, and
+ * before the thread that freed it has noted it here: so each booking has a number, and
  * freeing forgets what was booked up to the number at which the driver was called.
  *
  * Any thread; nothing is moved or made smaller.  A fork's child has an empty table. */

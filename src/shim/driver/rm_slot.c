@@ -39,7 +39,6 @@ slot_compare_module(struct dl_phdr_info *info, size_t size, void *self)
 {
     struct module *module = self;
 
-    (void)size;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
 
@@ -177,7 +176,7 @@ take_slot(const struct module *module, void *_Atomic *slot, void *ours, void *_A
     if (there == ours)
         return true;
     /* Not bound yet, it leads back into the library, and from there to the linker, which
-     * would write the slot: nobody may come by that way any more. */
+     * would write the slot: no call may come by that way any more. */
     if (there != NULL && !slot_is_inside(module, (uintptr_t)there, 1))
         atomic_store(forward, there);
     return write_slot(module, slot, ours);

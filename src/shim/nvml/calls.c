@@ -72,7 +72,7 @@ nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
     return bh_view_device(index, device);
 }
 
-/* What the driver calls_found, if it is of the lease. */
+/* What the driver found, if it is of the lease. */
 static nvmlReturn_t
 calls_found(nvmlReturn_t rc, nvmlDevice_t one, nvmlDevice_t *ret_device)
 {

@@ -1,7 +1,6 @@
 #include "shim/nvml/driver.h"
 
 #include "bulkhead/share_socket.h"
-#include "shim/process/library.h"
 
 static const char *const names[] = {
 #define NVML_NAME(name) #name,
@@ -21,27 +20,14 @@ no_driver(void)
     return NVML_ERROR_LIBRARY_NOT_FOUND;
 }
 
-static struct bh_library driver = {
+struct bh_library bh_driver = {
     .path = BH_SHARE_DRIVER_DIR "/libnvidia-ml.so.1",
     .known = "nvmlInit_v2",
     .own = (void *)nvmlInit_v2,
     .names = names,
-    .slots = bh_driver_slots,
     .absent = (void *)no_driver,
     .lacking = (void *)driver_lacking,
 };
-
-void *
-bh_driver_find(void **slot)
-{
-    return bh_library_find(&driver, slot);
-}
-
-bool
-bh_driver_has(void **slot)
-{
-    return bh_library_has(&driver, slot);
-}
 
 nvmlReturn_t
 bh_nvml_refused(void)

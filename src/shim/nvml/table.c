@@ -1,5 +1,5 @@
 /* The table of functions that nvidia-smi cannot do without.  It is the view's own: the driver's
- * would tell of everybody's processes, and of what nobody has described. */
+ * would show the processes of all tenants, and what is not documented. */
 #include <stddef.h>
 #include <string.h>
 
@@ -47,7 +47,6 @@ list_none(nvmlDevice_t device, unsigned *count, struct bh_smi_process *processes
     unsigned index;
     nvmlReturn_t rc = bh_view_answer(device, count, &index);
 
-    (void)processes;
     if (rc != NVML_SUCCESS)
         return rc;
     *count = 0;

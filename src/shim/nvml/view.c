@@ -6,14 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shim/driver/door.h"
+#include "shim/driver/connection.h"
 #include "shim/driver/pages.h"
 #include "shim/process/clock.h"
 
 #define LOOK_NS (2000 * BH_MS)
 enum { BUSY_OLD_S = 3 }; /* bulkhead-share does not measure any more */
 
-/* Whoever comes first puts them here; both mappings of one page are the same memory. */
+/* The first call puts them here; both mappings of one page are the same memory. */
 static const struct bh_share_limits *_Atomic limits;
 static const struct bh_share_usage *_Atomic usage;
 
@@ -51,16 +51,16 @@ view_keep_usage(int fd)
 nvmlReturn_t
 bh_view_open(void)
 {
-    struct bh_door door;
+    struct bh_share_connection connection;
     bool kept;
 
     if (atomic_load(&limits) != NULL)
         return NVML_SUCCESS;
-    if (!bh_door_knock(BH_SHARE_OBSERVE, bh_clock_ns() + LOOK_NS, &door))
+    if (!bh_connection_open(BH_SHARE_OBSERVE, bh_clock_ns() + LOOK_NS, &connection))
         return NVML_ERROR_NOT_READY;
-    close(door.socket);
-    kept = view_keep_usage(door.usage); /* before the limits, which say that both are there */
-    return view_keep_limits(door.limits) && kept ? NVML_SUCCESS : NVML_ERROR_NOT_READY;
+    close(connection.socket);
+    kept = view_keep_usage(connection.usage); /* before the limits, which say that both are there */
+    return view_keep_limits(connection.limits) && kept ? NVML_SUCCESS : NVML_ERROR_NOT_READY;
 }
 
 unsigned

@@ -1,4 +1,4 @@
-/* What a lease has of its GPUs, as NVML's calls are told: from the lease's pages, which are
+/* What a lease has of its GPUs, as NVML's calls show it: from the lease's pages, which are
  * mapped for reading alone.
  *
  * The view joins nothing: it has no slot, keeps no connection and charges nothing.  No
@@ -19,7 +19,7 @@ struct bh_view_user {
     uint64_t bytes;
 };
 
-/* See the pages; once is enough.  NOT_READY: nobody at the door, or not the pages that this
+/* See the pages; once is enough.  NOT_READY: no connection, or not the pages that this
  * library knows. */
 nvmlReturn_t bh_view_open(void);
 
@@ -43,12 +43,12 @@ bh_view_answer(nvmlDevice_t device, const void *answer, unsigned *ret_index)
     return rc == NVML_SUCCESS && answer == NULL ? NVML_ERROR_INVALID_ARGUMENT : rc;
 }
 
-/* Memory in bytes: what programs are told that the device has, and what is taken of it,
+/* Memory in bytes: what the device reports to programs, and what is taken of it,
  * never more. */
 void bh_view_memory(unsigned index, uint64_t *ret_total, uint64_t *ret_used);
 
 /* How busy the lease kept the device in the last second, in thousandths of it.  NOT_SUPPORTED:
- * nobody measured it; `ret_whole`: what the driver says of the whole device is the lease's own. */
+ * it was not measured; `ret_whole`: what the driver reports of the whole device is the lease's own. */
 nvmlReturn_t bh_view_busy(unsigned index, unsigned *ret_permille, bool *ret_whole);
 
 /* The processes that hold memory of the device, BH_SHARE_SLOTS_MAX at most; how many. */

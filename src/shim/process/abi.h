@@ -7,7 +7,6 @@
 #include "bulkhead/cuda_abi.h"
 #pragma GCC visibility pop
 
-/* Of variables that only this library sees: reached without a table. */
-#define BH_HIDDEN __attribute__((visibility("hidden")))
+#include "shim/process/library.h"
 
 #endif

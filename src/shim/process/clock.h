@@ -18,7 +18,7 @@ void bh_clock_sleep(uint64_t ns);
  * or nothing at all ended it.  `word` may be mapped read-only.  errno stays. */
 void bh_clock_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t ns);
 
-/* Let all who wait for `word`, in this process or another, look again. */
+/* Wake all waiters for `word`, in this process or others. */
 void bh_clock_wake(const _Atomic uint32_t *word);
 
 #endif

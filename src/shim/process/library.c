@@ -5,21 +5,21 @@
 
 /* NULL: there is none, or what is there is this library again. */
 static void *
-open_library(struct bh_library *library)
+open_library(void)
 {
-    void *driver = __atomic_load_n(&library->opened, __ATOMIC_ACQUIRE), *first = NULL;
+    void *driver = __atomic_load_n(&bh_driver.opened, __ATOMIC_ACQUIRE), *first = NULL;
     bool itself;
 
     if (driver != NULL)
         return driver;
-    driver = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
+    driver = dlopen(bh_driver.path, RTLD_NOW | RTLD_LOCAL);
     if (driver == NULL)
         return NULL;
-    itself = dlsym(driver, library->known) == library->own;
-    if (!itself && library->ready != NULL)
-        library->ready(driver);
+    itself = dlsym(driver, bh_driver.known) == bh_driver.own;
+    if (!itself && bh_driver.ready != NULL)
+        bh_driver.ready(driver);
     if (itself
-        || !__atomic_compare_exchange_n(&library->opened, &first, driver, false, __ATOMIC_ACQ_REL,
+        || !__atomic_compare_exchange_n(&bh_driver.opened, &first, driver, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE)) {
         dlclose(driver);
         return first;
@@ -28,31 +28,31 @@ open_library(struct bh_library *library)
 }
 
 void *
-bh_library_symbol(struct bh_library *library, const char *name)
+bh_driver_symbol(const char *name)
 {
-    void *driver = open_library(library);
+    void *driver = open_library();
 
     return driver == NULL ? NULL : dlsym(driver, name);
 }
 
 void *
-bh_library_find(struct bh_library *library, void **slot)
+bh_driver_find(void **slot)
 {
-    void *driver = open_library(library), *function;
+    void *driver = open_library(), *function;
 
     if (driver == NULL)
-        return library->absent;
-    function = dlsym(driver, library->names[slot - library->slots]);
+        return bh_driver.absent;
+    function = dlsym(driver, bh_driver.names[slot - bh_driver_slots]);
     if (function == NULL)
-        function = library->lacking;
+        function = bh_driver.lacking;
     __atomic_store_n(slot, function, __ATOMIC_RELAXED);
     return function;
 }
 
 bool
-bh_library_has(struct bh_library *library, void **slot)
+bh_driver_has(void **slot)
 {
-    void *function = bh_library_find(library, slot);
+    void *function = bh_driver_find(slot);
 
-    return function != library->lacking && function != library->absent;
+    return function != bh_driver.lacking && function != bh_driver.absent;
 }

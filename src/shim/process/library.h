@@ -1,4 +1,4 @@
-/* A library of the driver's that one of ours stands in front of: opened when a call first
+/* The library of the driver's that one of ours stands in front of: opened when a call first
  * needs it, and each of its calls found when it is first used.
  *
  * It stands at BH_SHARE_DRIVER_DIR, outside the global scope: programs find ours.  No lock
@@ -8,24 +8,34 @@
 
 #include <stdbool.h>
 
+/* Of variables that only this library sees: reached without a table. */
+#define BH_HIDDEN __attribute__((visibility("hidden")))
+
 struct bh_library {
     const char *path;
-    const char *known;        /* a call that both have, */
-    void *own;                /* and ours: that library must not be this one again */
-    const char *const *names; /* in the order of the slots */
-    void **slots;
+    const char *known;           /* a call that both have, */
+    void *own;                   /* and ours: that library must not be this one again */
+    const char *const *names;    /* in the order of the slots */
     void *absent, *lacking;      /* what answers without the library, and without the call */
-    void (*ready)(void *opened); /* told of it before any call; may be told twice; or NULL */
+    void (*ready)(void *opened); /* called before any other call, perhaps twice; or NULL */
     void *opened;                /* NULL at first */
 };
 
-/* The library's call of that name; NULL when there is none. */
-void *bh_library_symbol(struct bh_library *library, const char *name);
+extern BH_HIDDEN struct bh_library bh_driver; /* driver/driver.c, nvml/driver.c */
+extern BH_HIDDEN void *bh_driver_slots[];     /* one for each name; trampolines.S */
 
-/* The call of a slot, which is filled; never NULL. */
-void *bh_library_find(struct bh_library *library, void **slot);
+/* The driver's call of that name, with the prototype of the tables.  A call that the driver
+ * lacks answers `lacking`; every one answers `absent` without a driver. */
+#define REAL(name) ((__typeof__(&(name)))__atomic_load_n(&bh_real_##name, __ATOMIC_RELAXED))
 
-/* Does the library have the call of this slot? */
-bool bh_library_has(struct bh_library *library, void **slot);
+/* The call `name` of the driver; NULL when it has none. */
+void *bh_driver_symbol(const char *name);
+
+/* The call of this slot, which is filled; for trampolines.S.  Never NULL. */
+void *bh_driver_find(void **slot);
+
+/* Does the driver have the call of this slot? */
+bool bh_driver_has(void **slot);
+#define HAS(name) bh_driver_has(&bh_real_##name)
 
 #endif

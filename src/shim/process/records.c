@@ -16,7 +16,7 @@ enum { ROOTS = 1 << 15, NODES = 1 << (ROOT_SHIFT - NODE_SHIFT), LEAVES = 1 << (N
 
 typedef _Atomic uint64_t word_t;
 
-/* Pages of it that nobody uses take no memory: a device's counts are beside each other. */
+/* Pages of it that are not used take no memory: a device's counts are beside each other. */
 struct records_node {
     word_t word[NODES];
     _Atomic uint32_t small[BH_SHARE_DEVICES_MAX][NODES];
@@ -172,7 +172,7 @@ records_replace(uint64_t address, unsigned kinds, enum bh_record_kind to, struct
         struct bh_charge_record record = records_unpack(before), after = record;
 
         if ((before & TAGS) == LEAF)
-            continue; /* records_split since: it is in the leaf now */
+            continue; /* split since: it is in the leaf now */
         if (record.kind == BH_RECORD_NONE || (kinds & 1u << record.kind) == 0)
             return false;
         after.kind = to;
@@ -190,7 +190,7 @@ bh_records_take(uint64_t address, unsigned kinds, struct bh_charge_record *ret_r
 }
 
 bool
-bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind to)
+bh_records_change_kind(uint64_t address, enum bh_record_kind from, enum bh_record_kind to)
 {
     struct bh_charge_record before;
 

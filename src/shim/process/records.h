@@ -54,7 +54,7 @@ bool bh_records_leave(uint64_t address, unsigned device);
 bool bh_records_take(uint64_t address, unsigned kinds, struct bh_charge_record *ret_record);
 
 /* Change kind `from` to `to`; false when no such record is there. */
-bool bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind to);
+bool bh_records_change_kind(uint64_t address, enum bh_record_kind from, enum bh_record_kind to);
 
 /* The first address in [from, below) with a record; UINT64_MAX when there is none.  Steps
  * over what was never used. */

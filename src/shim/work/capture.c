@@ -7,7 +7,7 @@
 #include "shim/process/state.h"
 
 static BH_STATE union {
-    _Atomic int captures; /* capture_begun and not capture_ended; one that was given up stays */
+    _Atomic int captures; /* begun and not ended; one that was given up stays */
     char whole[BH_STATE_ALIGN];
 } state;
 

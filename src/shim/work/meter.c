@@ -9,7 +9,7 @@
 #define AHEAD_NS (3 * BH_MS)
 #define SENTINEL_NS (200 * BH_US)
 #define UNKNOWN_NS (1 * BH_MS) /* of what was never seen: three of it go ahead */
-#define LATE_NS (1000 * BH_MS) /* nobody keeps to an end that was so long ago */
+#define LATE_NS (1000 * BH_MS) /* an end that was so long ago is ignored */
 #define LOOK_LEAST_NS (50 * BH_US)
 #define REST_LEAST_NS (1 * BH_MS)
 #define REST_STEP_NS (250 * BH_US)
@@ -27,7 +27,7 @@ struct sentinel {
 static struct meter {
     BH_STATE _Atomic uint64_t ahead_ns; /* on the way */
     _Atomic uint64_t began_ns;          /* when the first of that began to run */
-    _Atomic uint64_t until_ns;          /* the end of the turn that work was admitted in last */
+    _Atomic uint64_t until_ns;          /* the end of the time slice that work was admitted in last */
     _Atomic uint64_t open_ns;           /* of that, behind no sentinel yet */
     _Atomic uint64_t submissions;
     _Atomic uint64_t open_work; /* what it is; MIXED */
@@ -217,21 +217,21 @@ meter_put_sentinel(struct meter *meter, const struct bh_pass *pass)
 /* ---- submissions ---- */
 
 /* Without an end that is known, three milliseconds or one partition; with one, two of the same go, so
- * that the device need not wait for who looks whether the first is done. */
+ * that the device need not wait until the end of the first is noticed. */
 static bool
 meter_is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
 {
     return ahead_ns == 0 || ahead_ns + cost_ns <= AHEAD_NS || (until_ns != 0 && 2 * ahead_ns <= 3 * cost_ns);
 }
 
-/* To the nearest: what would be half done at the end of the turn still goes. */
+/* To the nearest: what would be half done at the end of the time slice still goes. */
 static bool
 meter_is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t free_ns = atomic_load(&meter->began_ns) + atomic_load(&meter->ahead_ns);
 
     if (pass->until_ns == 0 || atomic_load(&meter->until_ns) != pass->until_ns)
-        return false; /* one goes in each turn */
+        return false; /* one goes in each time slice */
     return (free_ns > now_ns ? free_ns : now_ns) + pass->cost_ns / 2 > pass->until_ns;
 }
 
@@ -252,7 +252,7 @@ meter_try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns
     return BH_ADMIT_NOW;
 }
 
-/* An estimate may be far too high: nobody sleeps for longer than an eighth of what it took so far. */
+/* An estimate may be far too high: no thread sleeps for longer than an eighth of what it took so far. */
 static uint64_t
 meter_at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
 {
@@ -295,7 +295,7 @@ bh_meter_admit(struct bh_pass *pass)
     }
     admission = meter_try_admit(meter, pass, now_ns);
     if (admission == BH_ADMIT_LATER) {
-        atomic_fetch_add(&meter->submissions, 1); /* who waits to submit is not idle */
+        atomic_fetch_add(&meter->submissions, 1); /* a thread that waits to submit is not idle */
         pass->look_again_ns = meter_look_again_ns(meter, pass, now_ns);
     }
     return admission;
@@ -331,8 +331,8 @@ meter_take_ring(struct meter *meter)
         bh_clock_sleep(20 * BH_US);
 }
 
-/* The last partition is waited for in its last quarter: late enough, and exact.  Before it, whoever
- * looks at each about when it ends learns what it takes. */
+/* The last partition is waited for in its last quarter: late enough, and exact.  Before it, a
+ * look at each about when it ends learns what it takes. */
 static uint64_t
 meter_rest_ns(const struct meter *meter, uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /* How much work is on the way to a device for which others wait.
  *
- * No more than a few milliseconds of it are submitted ahead, so that a turn can end soon.
+ * No more than a few milliseconds of it are submitted ahead, so that a time slice can end soon.
  * What a kernel or a graph takes is estimated from how long earlier ones took: an event
- * behind every 200 us of estimated work says when that work was done.  Where the turn's end is
+ * behind every 200 us of estimated work says when that work was done.  Where the time slice's end is
  * known, what goes is what brings its work nearest to that end, and one partition in any case. */
 #ifndef BH_SHIM_WORK_METER_H
 #define BH_SHIM_WORK_METER_H
@@ -28,10 +28,10 @@ void bh_meter_init(void);
 enum bh_meter_verdict {
     BH_ADMIT_NOW,     /* it counts as on the way */
     BH_ADMIT_LATER,   /* ask again after pass->look_again_ns */
-    BH_ADMIT_NO_MORE, /* not in this turn: what is left of it is too short */
+    BH_ADMIT_NO_MORE, /* not in this time slice: what is left of it is too short */
 };
 
-/* May this go now, in a turn that ends at pass->until_ns (0: not known)?  A thing that takes longer
+/* May this go now, in a time slice that ends at pass->until_ns (0: not known)?  A thing that takes longer
  * than the bound goes when nothing else is on the way. */
 enum bh_meter_verdict bh_meter_admit(struct bh_pass *pass);
 
@@ -41,7 +41,7 @@ void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
 /* Submissions since the beginning, and attempts; when it stays the same nothing came. */
 uint64_t bh_meter_count(void);
 
-/* What is on the way takes so much longer that nobody need wait for the device yet: look again
+/* What is on the way takes so much longer that waiting for the device is too early: look again
  * then.  0: it is time to wait. */
 uint64_t bh_meter_rest_ns(unsigned device);
 

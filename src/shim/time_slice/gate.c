@@ -1,4 +1,4 @@
-#include "shim/turn/gate.h"
+#include "shim/time_slice/gate.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -25,11 +25,11 @@ struct gate_block {
 
 static BH_STATE union {
     struct {
-        _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
+        _Atomic uint32_t wanted, idle; /* the time slice for which WANT was sent, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
         _Atomic uint32_t waiting;  /* threads that have work and did not submit it yet */
-        _Atomic uint32_t finished; /* the turn in which nothing more is submitted; 0: none */
+        _Atomic uint32_t finished; /* the time slice in which nothing more is submitted; 0: none */
     };
     char whole[BH_STATE_ALIGN];
 } state;
@@ -142,35 +142,35 @@ bh_gate_idle(uint32_t slice)
     atomic_store(&state.idle, slice);
 }
 
-/* The first submission of a process, and the first after it said that it is idle: whoever
- * shares out turns waits at the end of one for those that it knows to have work. */
+/* The first submission of a process, and the first after it reported idle: bulkhead-share
+ * waits at the end of a time slice for those that it knows to have work. */
 static void
-gate_tell_of_work(unsigned device, uint32_t slice)
+gate_report_work(unsigned device, uint32_t slice)
 {
     if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0, 0)
-        && bh_page_say(BH_SHARE_WANT, device, slice))
+        && bh_page_send(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
     if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == slice, 0)
         && atomic_exchange(&state.idle, 0) == slice)
-        (void)bh_page_say(BH_SHARE_WANT, device, slice);
+        (void)bh_page_send(BH_SHARE_WANT, device, slice);
 }
 
 static void
-gate_wait_for_turn(unsigned device, uint32_t slice)
+gate_wait_for_slice(unsigned device, uint32_t slice)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
-    bool said = atomic_exchange(&state.wanted, slice) == slice;
+    bool sent = atomic_exchange(&state.wanted, slice) == slice;
 
-    if (!said && bh_page_say(BH_SHARE_WANT, device, slice))
+    if (!sent && bh_page_send(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
-    else if (!said)
+    else if (!sent)
         atomic_store(&state.wanted, 0);
     bh_clock_wait(word, slice, LOOK_AGAIN_NS);
     if (atomic_load(word) == slice)
-        atomic_store(&state.wanted, 0); /* say it again */
+        atomic_store(&state.wanted, 0); /* send it again */
 }
 
-/* What is left of the turn is too short for this work: the turn may end at once, and the helper
+/* What is left of the time slice is too short for this work: the time slice may end at once, and the helper
  * says so. */
 static void
 gate_finish(uint32_t slice)
@@ -182,10 +182,10 @@ gate_finish(uint32_t slice)
     bh_clock_wait(word, slice, LOOK_AGAIN_NS);
 }
 
-/* On several devices it is not for one of them to say that the turn is over: what runs on another
+/* On several devices one of them cannot decide that the time slice is over: what runs on another
  * may wait for what would have come. */
 static uint64_t
-gate_end_of_turn(void)
+gate_end_of_slice(void)
 {
     return bh_page->limits->device_count == 1 && !atomic_load(&state.orphaned)
                ? atomic_load(&bh_page_limits(0)->until_ns)
@@ -197,7 +197,7 @@ gate_try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice
 {
     enum bh_meter_verdict admission = BH_ADMIT_NO_MORE;
 
-    pass->until_ns = gate_end_of_turn();
+    pass->until_ns = gate_end_of_slice();
     if (pass->until_ns == 0 || atomic_load(&state.finished) != slice)
         admission = bh_meter_admit(pass);
     if (admission == BH_ADMIT_NOW)
@@ -223,10 +223,10 @@ gate_try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
     if ((slice & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
         bh_gate_step(me, (uint32_t)-1);
         pass->inside = false;
-        gate_wait_for_turn(pass->device, slice);
+        gate_wait_for_slice(pass->device, slice);
         return false;
     }
-    gate_tell_of_work(pass->device, slice);
+    gate_report_work(pass->device, slice);
     pass->metered = (slice & BH_SHARE_CONTENDED) != 0;
     return !pass->metered || gate_try_metered(pass, me, slice);
 }
@@ -242,7 +242,7 @@ bh_gate_enter(struct bh_pass *pass)
         || bh_capture_has(pass->stream, pass->per_thread))
         return;
     me = gate_me_or_new();
-    /* A call from within a call, as a driver makes one: who waits here is waited for. */
+    /* A call from within a call, as a driver makes one: what waits here is waited for. */
     if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
         return;
     pass->device = where.device;

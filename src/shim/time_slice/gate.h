@@ -1,13 +1,13 @@
 /* The gate that every submission passes: open, or shut while another lease has the devices.
  *
- * Whose turn it is stands in a word that bulkhead-share writes, the same for all devices of
- * a lease: it has a turn on all of them or on none, so the first one's is read.  Open, a
+ * Whose time slice it is stands in a word that bulkhead-share writes, the same for all devices of
+ * a lease: it has a time slice on all of them or on none, so the first one's is read.  Open, a
  * submission costs one load of it and two stores to a counter of its thread; no instruction
  * that other cores must see at once, since the side that shuts pays for that: the helper
  * thread asks the kernel (membarrier) to have all threads look, and then waits until none
  * is inside. */
-#ifndef BH_SHIM_TURN_GATE_H
-#define BH_SHIM_TURN_GATE_H
+#ifndef BH_SHIM_TIME_SLICE_GATE_H
+#define BH_SHIM_TIME_SLICE_GATE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,10 +35,10 @@ extern BH_HIDDEN __thread struct bh_gate_thread *bh_gate_me;
 /* At the first join. */
 void bh_gate_init(void);
 
-/* The first context is there: from now on submissions wait for turns. */
+/* The first context is there: from now on submissions wait for time slices. */
 void bh_gate_prepare(void);
 
-/* The way in when the quick one is not open: waits for the device's turn, and for work that
+/* The way in when the quick one is not open: waits for the device's time slice, and for work that
  * was submitted before when others wait.  Then the way out. */
 void bh_gate_enter(struct bh_pass *pass);
 void bh_gate_leave(const struct bh_pass *pass, CUresult rc);
@@ -47,17 +47,17 @@ void bh_gate_leave(const struct bh_pass *pass, CUresult rc);
  * machine that wakes it late, is not idle. */
 bool bh_gate_has_waiting(void);
 
-/* Whether nothing more is submitted in this turn, which is CONTENDED, though there is work.  Never
+/* Whether nothing more is submitted in this time slice, which is CONTENDED, though there is work.  Never
  * of a lease of several devices. */
 bool bh_gate_is_finished(uint32_t slice);
 
-/* IDLE was said of this turn: the next submission takes it back. */
+/* IDLE was sent for this time slice: the next submission takes it back. */
 void bh_gate_idle(uint32_t slice);
 
-/* Wait until no thread is inside that came in before the turn ended. */
+/* Wait until no thread is inside that came in before the time slice ended. */
 void bh_gate_clear(void);
 
-/* The last word of the helper: for so long nobody has been at the door that compute runs
+/* The last word of the helper: for so long there has been no connection that compute runs
  * freely; or somebody is there. */
 void bh_gate_orphaned(bool orphaned);
 

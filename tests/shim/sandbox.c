@@ -1,4 +1,4 @@
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,13 +26,13 @@ enum { PEERS_MAX = BH_SHARE_SLOTS_MAX, TRIES = 5 };
 /* For what must come: long, since a busy machine may keep anybody waiting. */
 #define PATIENCE_NS UINT64_C(30000000000)
 
-struct box bh_box;
-static int limits_fd, usage_fd, listening = -1, stirred[2];
+struct shim_sandbox bh_sandbox;
+static int limits_fd, usage_fd, listening = -1, restart_pipe[2];
 static struct {
     int fd, slot; /* slot -1: no hello yet */
 } peers[PEERS_MAX];
 static unsigned peer_count;
-static _Atomic uint32_t stirs_done;
+static _Atomic uint32_t restarts_done;
 static bool slot_taken[BH_SHARE_SLOTS_MAX];
 
 static void
@@ -45,7 +45,7 @@ need(bool good, const char *what)
 }
 
 uint64_t
-bh_box_now_ns(void)
+bh_sandbox_now_ns(void)
 {
     struct timespec now;
 
@@ -53,10 +53,10 @@ bh_box_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* ---- the door ---- */
+/* ---- the server ---- */
 
 static void
-open_door(void)
+server_listen(void)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_SOCKET };
 
@@ -64,7 +64,7 @@ open_door(void)
     listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     need(listening >= 0 && bind(listening, (const struct sockaddr *)&name, sizeof(name)) == 0
              && listen(listening, 256) == 0,
-         "door");
+         "socket");
 }
 
 static int
@@ -72,7 +72,8 @@ forged_page(void)
 {
     int fd = memfd_create("forged", MFD_CLOEXEC);
 
-    need(fd >= 0 && ftruncate(fd, bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
+    need(fd >= 0
+             && ftruncate(fd, bh_sandbox.server == SANDBOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
          "memfd");
     return fd;
 }
@@ -80,23 +81,23 @@ forged_page(void)
 static void
 answer(int fd, int slot, bool full)
 {
-    enum box_door door = (enum box_door)bh_box.door;
+    enum sandbox_server server = (enum sandbox_server)bh_sandbox.server;
     struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME, slot };
     int given[2] = { limits_fd, usage_fd };
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(given))];
     struct iovec part = { &welcome, sizeof(welcome) };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    bool forged = door == BOX_SHORT || door == BOX_FORGED;
+    bool forged = server == SANDBOX_SHORT || server == SANDBOX_FORGED;
 
-    if (door == BOX_REFUSES || full)
+    if (server == SANDBOX_REFUSES || full)
         welcome.answer = BH_SHARE_FULL;
-    if (door == BOX_FOREIGN)
+    if (server == SANDBOX_FOREIGN)
         welcome.magic++;
-    if (door == BOX_SLOTLESS)
+    if (server == SANDBOX_SLOTLESS)
         welcome.slot = BH_SHARE_SLOTS_MAX;
     if (forged)
         given[0] = forged_page();
-    if (door != BOX_REFUSES && !full && door != BOX_BARE) {
+    if (server != SANDBOX_REFUSES && !full && server != SANDBOX_BARE) {
         struct cmsghdr *rights;
 
         message.msg_control = control;
@@ -125,16 +126,16 @@ listen_to(unsigned at)
 {
     union {
         struct bh_share_hello hello;
-        struct bh_share_client_message say;
+        struct bh_share_client_message client;
     } message;
     ssize_t got = recv(peers[at].fd, &message, sizeof(message), 0);
 
-    if (got <= 0 || (peers[at].slot < 0 && bh_box.door == BOX_HANGS_UP))
+    if (got <= 0 || (peers[at].slot < 0 && bh_sandbox.server == SANDBOX_HANGS_UP))
         return false;
-    if (peers[at].slot < 0 && bh_box.door == BOX_SILENT)
+    if (peers[at].slot < 0 && bh_sandbox.server == SANDBOX_SILENT)
         return true;
     if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_STATIC) {
-        bh_box.statics++;
+        bh_sandbox.statics++;
         answer(peers[at].fd, -1, true);
     } else if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_OBSERVE) {
         answer(peers[at].fd, -1, false);
@@ -143,11 +144,11 @@ listen_to(unsigned at)
         if (peers[at].slot >= 0)
             slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot, peers[at].slot < 0);
-        atomic_fetch_add(&bh_box.joins, 1); /* not before: who leaves then is known by its slot */
-    } else if (message.say.word > 0 && message.say.word < BH_SHARE_CLIENT_KINDS) {
-        bh_box.said_turn[message.say.word] = message.say.slice;
-        bh_box.said_ns[message.say.word] = bh_box_now_ns();
-        atomic_fetch_add(&bh_box.said[message.say.word], 1);
+        atomic_fetch_add(&bh_sandbox.joins, 1); /* not before: one that leaves then is known by its slot */
+    } else if (message.client.word > 0 && message.client.word < BH_SHARE_CLIENT_KINDS) {
+        bh_sandbox.received_slice[message.client.word] = message.client.slice;
+        bh_sandbox.received_ns[message.client.word] = bh_sandbox_now_ns();
+        atomic_fetch_add(&bh_sandbox.received[message.client.word], 1);
     }
     return true;
 }
@@ -158,16 +159,17 @@ reap(unsigned at)
     int slot = peers[at].slot;
 
     for (uint32_t device = 0; slot >= 0 && device < BH_SHARE_DEVICES_MAX; device++) {
-        uint32_t held = bh_share_held(bh_box.usage, device, (uint32_t)slot);
+        uint32_t held = bh_share_held(bh_sandbox.usage, device, (uint32_t)slot);
 
         if (held > 0)
-            (void)bh_share_change(bh_box.usage, device, (uint32_t)slot, -(int32_t)held, BH_SHARE_UNITS_MAX);
+            (void)bh_share_change(bh_sandbox.usage, device, (uint32_t)slot, -(int32_t)held,
+                                  BH_SHARE_UNITS_MAX);
     }
     if (slot >= 0)
         slot_taken[slot] = false;
     close(peers[at].fd);
     peers[at] = peers[--peer_count];
-    atomic_fetch_sub(&bh_box.connections, 1);
+    atomic_fetch_sub(&bh_sandbox.connections, 1);
 }
 
 static void
@@ -179,16 +181,16 @@ welcome_new(void)
         return;
     peers[peer_count].fd = fd;
     peers[peer_count++].slot = -1;
-    atomic_fetch_add(&bh_box.connections, 1);
+    atomic_fetch_add(&bh_sandbox.connections, 1);
 }
 
 static void
-close_door(void)
+server_close(void)
 {
     while (peer_count > 0) {
         close(peers[--peer_count].fd);
-        atomic_fetch_sub(&bh_box.connections, 1);
-        atomic_fetch_add(&bh_box.hang_ups, 1);
+        atomic_fetch_sub(&bh_sandbox.connections, 1);
+        atomic_fetch_add(&bh_sandbox.hang_ups, 1);
     }
     close(listening);
     listening = -1;
@@ -203,7 +205,7 @@ look_around(void)
     char byte;
 
     look[0] = (struct pollfd){ .fd = listening, .events = POLLIN };
-    look[1] = (struct pollfd){ .fd = stirred[0], .events = POLLIN };
+    look[1] = (struct pollfd){ .fd = restart_pipe[0], .events = POLLIN };
     for (unsigned i = 0; i < count; i++)
         look[i + 2] = (struct pollfd){ .fd = peers[i].fd, .events = POLLIN };
     if (poll(look, count + 2, -1) <= 0)
@@ -211,19 +213,19 @@ look_around(void)
     for (unsigned i = count; i-- > 0;)
         if (look[i + 2].revents != 0 && !listen_to(i))
             reap(i);
-    if (look[1].revents != 0 && read(stirred[0], &byte, 1) == 1) {
+    if (look[1].revents != 0 && read(restart_pipe[0], &byte, 1) == 1) {
         if (byte != 'o')
-            close_door();
+            server_close();
         if (byte != 'n' && listening < 0)
-            open_door();
-        atomic_fetch_add(&stirs_done, 1);
+            server_listen();
+        atomic_fetch_add(&restarts_done, 1);
     }
     if (look[0].revents != 0 && listening >= 0)
         welcome_new();
 }
 
 static void *
-keep_door(void *self)
+server_run(void *self)
 {
     for (;;)
         look_around();
@@ -247,7 +249,7 @@ map_new(const char *path, size_t bytes, int *ret_fd)
 }
 
 void
-bh_box_copy(const char *from, const char *to)
+bh_sandbox_copy(const char *from, const char *to)
 {
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
@@ -262,7 +264,7 @@ bh_box_copy(const char *from, const char *to)
 }
 
 bool
-bh_box_enter(const char *path)
+bh_sandbox_enter(const char *path)
 {
     pthread_t thread;
     int world_fd;
@@ -274,35 +276,35 @@ bh_box_enter(const char *path)
     }
     mkdir("/run/bulkhead", 0755);
     mkdir(BH_SHARE_DRIVER_DIR, 0755);
-    bh_box_copy(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
-    bh_box.world = map_new(NULL_WORLD_FILE, BOX_WORLD_BYTES, &world_fd);
-    bh_box_world(1);
-    bh_box.limits = map_new(NULL, sizeof(*bh_box.limits), &limits_fd);
-    bh_box.usage = map_new(NULL, sizeof(*bh_box.usage), &usage_fd);
-    need(pipe2(stirred, O_CLOEXEC) == 0, "pipe");
-    open_door();
-    need(pthread_create(&thread, NULL, keep_door, NULL) == 0, "thread");
+    bh_sandbox_copy(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
+    bh_sandbox.world = map_new(NULL_WORLD_FILE, SANDBOX_WORLD_BYTES, &world_fd);
+    bh_sandbox_world(1);
+    bh_sandbox.limits = map_new(NULL, sizeof(*bh_sandbox.limits), &limits_fd);
+    bh_sandbox.usage = map_new(NULL, sizeof(*bh_sandbox.usage), &usage_fd);
+    need(pipe2(restart_pipe, O_CLOEXEC) == 0, "pipe");
+    server_listen();
+    need(pthread_create(&thread, NULL, server_run, NULL) == 0, "thread");
     return true;
 }
 
 void
-bh_box_bring(const char *path, const char *name)
+bh_sandbox_bring(const char *path, const char *name)
 {
     char place[128];
 
     snprintf(place, sizeof(place), "%s/%s", BH_SHARE_DRIVER_DIR, name);
-    bh_box_copy(path, place);
+    bh_sandbox_copy(path, place);
 }
 
 void
-bh_box_occupy(unsigned seats)
+bh_sandbox_occupy(unsigned slots)
 {
     for (unsigned i = 0; i < BH_SHARE_SLOTS_MAX; i++)
-        slot_taken[i] = i < seats;
+        slot_taken[i] = i < slots;
 }
 
 void *
-bh_box_driver(const char *name)
+bh_sandbox_driver(const char *name)
 {
     void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -310,23 +312,23 @@ bh_box_driver(const char *name)
 }
 
 void
-bh_box_world(unsigned devices)
+bh_sandbox_world(unsigned devices)
 {
     pthread_mutexattr_t shared;
 
-    memset(bh_box.world, 0, sizeof(*bh_box.world));
-    bh_box.world->devices = devices;
+    memset(bh_sandbox.world, 0, sizeof(*bh_sandbox.world));
+    bh_sandbox.world->devices = devices;
     pthread_mutexattr_init(&shared);
     pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(&bh_box.world->lock, &shared);
+    pthread_mutex_init(&bh_sandbox.world->lock, &shared);
     pthread_mutexattr_destroy(&shared);
 }
 
 void
-bh_box_driver_frees(pid_t pid)
+bh_sandbox_driver_frees(pid_t pid)
 {
-    struct null_world *world = bh_box.world;
+    struct null_world *world = bh_sandbox.world;
 
     if (pthread_mutex_lock(&world->lock) == EOWNERDEAD)
         pthread_mutex_consistent(&world->lock);
@@ -340,28 +342,28 @@ bh_box_driver_frees(pid_t pid)
 }
 
 void
-bh_box_share(unsigned devices, uint32_t cap, uint32_t context)
+bh_sandbox_share(unsigned devices, uint32_t cap, uint32_t context)
 {
-    bh_box_emptied();
-    bh_box_world(devices);
-    memset(bh_box.usage, 0, sizeof(*bh_box.usage));
-    memset(bh_box.limits, 0, sizeof(*bh_box.limits));
-    bh_box.limits->magic = BH_SHARE_MAGIC;
-    bh_box.limits->version = BH_SHARE_VERSION;
-    bh_box.limits->device_count = devices;
+    bh_sandbox_emptied();
+    bh_sandbox_world(devices);
+    memset(bh_sandbox.usage, 0, sizeof(*bh_sandbox.usage));
+    memset(bh_sandbox.limits, 0, sizeof(*bh_sandbox.limits));
+    bh_sandbox.limits->magic = BH_SHARE_MAGIC;
+    bh_sandbox.limits->version = BH_SHARE_VERSION;
+    bh_sandbox.limits->device_count = devices;
     for (unsigned i = 0; i < devices; i++) {
-        memset(bh_box.limits->device[i].uuid, (int)i + 1, 16);
-        bh_box.limits->device[i].cap_units = cap;
-        bh_box.limits->device[i].context_units = context;
-        bh_box.limits->device[i].memory_bytes = cap * BH_SHARE_UNIT_BYTES;
+        memset(bh_sandbox.limits->device[i].uuid, (int)i + 1, 16);
+        bh_sandbox.limits->device[i].cap_units = cap;
+        bh_sandbox.limits->device[i].context_units = context;
+        bh_sandbox.limits->device[i].memory_bytes = cap * BH_SHARE_UNIT_BYTES;
     }
-    bh_box.door = BOX_GOOD;
+    bh_sandbox.server = SANDBOX_GOOD;
     for (unsigned i = 0; i < BH_SHARE_CLIENT_KINDS; i++)
-        bh_box.said[i] = bh_box.said_turn[i] = 0;
+        bh_sandbox.received[i] = bh_sandbox.received_slice[i] = 0;
 }
 
 pid_t
-bh_box_start(int (*body)(void *self), void *self)
+bh_sandbox_start(int (*body)(void *self), void *self)
 {
     pid_t pid;
 
@@ -374,7 +376,7 @@ bh_box_start(int (*body)(void *self), void *self)
 }
 
 int
-bh_box_wait(pid_t pid)
+bh_sandbox_wait(pid_t pid)
 {
     int status;
 
@@ -384,7 +386,7 @@ bh_box_wait(pid_t pid)
 }
 
 bool
-bh_box_alive(const pid_t *pids, unsigned count)
+bh_sandbox_alive(const pid_t *pids, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         siginfo_t about = { 0 };
@@ -396,19 +398,19 @@ bh_box_alive(const pid_t *pids, unsigned count)
 }
 
 int
-bh_box_run(int (*body)(void *self), void *self)
+bh_sandbox_run(int (*body)(void *self), void *self)
 {
-    return bh_box_wait(bh_box_start(body, self));
+    return bh_sandbox_wait(bh_sandbox_start(body, self));
 }
 
 int
-bh_box_run_within(int (*body)(void *self), void *self, uint64_t most_ns)
+bh_sandbox_run_within(int (*body)(void *self), void *self, uint64_t most_ns)
 {
     for (int i = 0; i < TRIES; i++) {
-        uint64_t from = bh_box_now_ns();
-        int status = bh_box_run(body, self);
+        uint64_t from = bh_sandbox_now_ns();
+        int status = bh_sandbox_run(body, self);
 
-        if (status != 0 || bh_box_now_ns() - from < most_ns)
+        if (status != 0 || bh_sandbox_now_ns() - from < most_ns)
             return status;
     }
     return -1;
@@ -423,63 +425,63 @@ nap(void)
 }
 
 void
-bh_box_emptied(void)
+bh_sandbox_emptied(void)
 {
-    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
+    uint64_t until = bh_sandbox_now_ns() + PATIENCE_NS;
 
-    while (atomic_load(&bh_box.connections) > 0) {
-        need(bh_box_now_ns() < until, "somebody stays");
+    while (atomic_load(&bh_sandbox.connections) > 0) {
+        need(bh_sandbox_now_ns() < until, "somebody stays");
         nap();
     }
 }
 
 uint32_t
-bh_box_used(unsigned device)
+bh_sandbox_used(unsigned device)
 {
-    return bh_share_used(bh_box.usage, device);
+    return bh_share_used(bh_sandbox.usage, device);
 }
 
 bool
-bh_box_comes_to(unsigned device, uint32_t units)
+bh_sandbox_comes_to(unsigned device, uint32_t units)
 {
-    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
+    uint64_t until = bh_sandbox_now_ns() + PATIENCE_NS;
 
-    while (bh_box_used(device) != units && bh_box_now_ns() < until)
+    while (bh_sandbox_used(device) != units && bh_sandbox_now_ns() < until)
         nap();
-    return bh_box_used(device) == units;
+    return bh_sandbox_used(device) == units;
 }
 
 bool
-bh_box_passes(const _Atomic uint64_t *count, uint64_t more)
+bh_sandbox_passes(const _Atomic uint64_t *count, uint64_t more)
 {
-    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
+    uint64_t until = bh_sandbox_now_ns() + PATIENCE_NS;
 
-    while (atomic_load(count) <= more && bh_box_now_ns() < until)
+    while (atomic_load(count) <= more && bh_sandbox_now_ns() < until)
         nap();
     return atomic_load(count) > more;
 }
 
 void
-bh_box_turn(unsigned device, uint32_t slice)
+bh_sandbox_set_slice(unsigned device, uint32_t slice)
 {
-    bh_box_turn_until(device, slice, 0);
+    bh_sandbox_set_slice_until(device, slice, 0);
 }
 
 void
-bh_box_turn_until(unsigned device, uint32_t slice, uint64_t until_ns)
+bh_sandbox_set_slice_until(unsigned device, uint32_t slice, uint64_t until_ns)
 {
-    atomic_store(&bh_box.limits->device[device].until_ns, until_ns);
-    atomic_store(&bh_box.limits->device[device].slice, slice);
-    syscall(SYS_futex, &bh_box.limits->device[device].slice, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
+    atomic_store(&bh_sandbox.limits->device[device].until_ns, until_ns);
+    atomic_store(&bh_sandbox.limits->device[device].slice, slice);
+    syscall(SYS_futex, &bh_sandbox.limits->device[device].slice, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
 }
 
 bool
-bh_box_heard(enum bh_share_client_kind word, uint32_t more)
+bh_sandbox_received(enum bh_share_client_kind word, uint32_t more)
 {
-    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
+    uint64_t until = bh_sandbox_now_ns() + PATIENCE_NS;
 
-    while (atomic_load(&bh_box.said[word]) <= more) {
-        if (bh_box_now_ns() > until)
+    while (atomic_load(&bh_sandbox.received[word]) <= more) {
+        if (bh_sandbox_now_ns() > until)
             return false;
         nap();
     }
@@ -487,11 +489,11 @@ bh_box_heard(enum bh_share_client_kind word, uint32_t more)
 }
 
 void
-bh_box_stir(char what)
+bh_sandbox_restart_server(char what)
 {
-    uint32_t done = atomic_load(&stirs_done);
+    uint32_t done = atomic_load(&restarts_done);
 
-    need(write(stirred[1], &what, 1) == 1, "pipe");
-    while (atomic_load(&stirs_done) == done)
+    need(write(restart_pipe[1], &what, 1) == 1, "pipe");
+    while (atomic_load(&restarts_done) == done)
         nap();
 }

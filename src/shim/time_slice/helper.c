@@ -1,4 +1,4 @@
-#include "shim/turn/helper.h"
+#include "shim/time_slice/helper.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,15 +9,15 @@
 #include "shim/driver/page.h"
 #include "shim/driver/rm_ledger.h"
 #include "shim/process/clock.h"
-#include "shim/turn/gate.h"
+#include "shim/time_slice/gate.h"
 #include "shim/work/capture.h"
 #include "shim/work/meter.h"
 #include "shim/work/stream.h"
 
 enum { STACK_BYTES = 256 << 10 };
 #define QUIET_NS (300 * BH_US)
-#define DOOR_NS (500 * BH_MS)    /* how often the door is looked at */
-#define ORPHAN_NS (1000 * BH_MS) /* without a door for so long compute runs freely */
+#define CONNECTION_NS (500 * BH_MS) /* how often the connection is checked */
+#define ORPHAN_NS (1000 * BH_MS)    /* without a connection for so long compute runs freely */
 
 static BH_STATE union {
     _Atomic uint32_t started;
@@ -37,7 +37,6 @@ helper_drain_context(CUcontext context, void *self)
 {
     CUcontext popped;
 
-    (void)self;
     if (REAL(cuCtxPushCurrent_v2)(context) != CUDA_SUCCESS)
         return true;
     if (bh_capture_any())
@@ -60,35 +59,35 @@ helper_drain(void)
 /* ---- the loop ---- */
 
 struct helper {
-    uint32_t drained, idle; /* the turns that DRAINED and IDLE were said of */
+    uint32_t drained, idle; /* the time slices that DRAINED and IDLE were sent for */
     uint64_t count;         /* submissions when IDLE was */
-    uint64_t seen_ns;       /* the door was there */
+    uint64_t seen_ns;       /* there was a connection */
 };
 
 static void
-helper_mind_door(struct helper *helper)
+helper_keep_connection(struct helper *helper)
 {
     uint64_t now = bh_clock_ns();
 
-    if (bh_page_mind_door()) {
+    if (bh_page_keep_connection()) {
         helper->seen_ns = now;
         bh_gate_orphaned(false);
         bh_rm_ledger_publish(); /* the page may be another */
     } else {
-        helper->drained = helper->idle = 0; /* who comes next has not heard it */
+        helper->drained = helper->idle = 0; /* the next server has not received it */
         if (now - helper->seen_ns > ORPHAN_NS)
             bh_gate_orphaned(true);
     }
 }
 
-/* The turn was shut behind who had finished in it: nothing came in between. */
+/* The time slice was shut after this process had finished in it: nothing came in between. */
 static bool
 helper_follows(uint32_t shut, uint32_t slice)
 {
     return (shut & BH_SHARE_SHUT) != 0 && shut / BH_SHARE_SLICE_STEP == slice / BH_SHARE_SLICE_STEP + 1;
 }
 
-/* The turn is over, or nothing more of this process comes in it. */
+/* The time slice is over, or nothing more of this process comes in it. */
 static void
 helper_answer_end(struct helper *helper, uint32_t slice)
 {
@@ -99,7 +98,7 @@ helper_answer_end(struct helper *helper, uint32_t slice)
     now = atomic_load(bh_gate->slice);
     if (helper_follows(now, slice))
         slice = now;
-    if (bh_page_say(BH_SHARE_DRAINED, 0, slice))
+    if (bh_page_send(BH_SHARE_DRAINED, 0, slice))
         helper->drained = slice;
 }
 
@@ -118,7 +117,7 @@ helper_rest(uint32_t slice)
     return longest_ns > 0;
 }
 
-/* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
+/* Nothing came for a while: see that nothing is left, and if still nothing came, report it. */
 static void
 helper_answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
 {
@@ -127,7 +126,7 @@ helper_answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
     helper_drain();
     if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != slice)
         return;
-    if (bh_page_say(BH_SHARE_IDLE, 0, slice)) {
+    if (bh_page_send(BH_SHARE_IDLE, 0, slice)) {
         helper->idle = slice;
         helper->count = count;
         bh_gate_idle(slice);
@@ -149,14 +148,14 @@ helper_step(struct helper *helper)
         if (!helper_rest(slice))
             helper_answer_end(helper, slice);
     } else if (shut || finished || (slice & BH_SHARE_CONTENDED) == 0) {
-        bh_clock_wait(word, slice, DOOR_NS);
+        bh_clock_wait(word, slice, CONNECTION_NS);
     } else if (!idle) {
         bh_clock_wait(word, slice, QUIET_NS);
         if (atomic_load(word) == slice && bh_meter_count() == count && !bh_gate_has_waiting()
             && !helper_rest(slice))
             helper_answer_quiet(helper, slice, count);
     } else {
-        bh_clock_wait(word, slice, BH_MS); /* said idle: work may come all the same */
+        bh_clock_wait(word, slice, BH_MS); /* reported idle: work may come all the same */
     }
 }
 
@@ -171,8 +170,8 @@ helper_run(void *self)
     for (;;) {
         uint64_t now = bh_clock_ns();
 
-        if (now - looked_ns >= DOOR_NS) {
-            helper_mind_door(&helper);
+        if (now - looked_ns >= CONNECTION_NS) {
+            helper_keep_connection(&helper);
             looked_ns = now;
         }
         helper_step(&helper);

@@ -1,11 +1,11 @@
 /* Programs with shares of one GPU, without bulkhead-node and its sandboxes: for machines where
  * jobs cannot have sandboxes, and for figures that are about shares alone.
  *
- *   share_box BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE [-- LEASE]...
+ *   share_jobs BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE [-- LEASE]...
  *   LEASE     WEIGHT:CAP_MIB:CONTEXT_MIB[:hard|:latency] PROGRAM [ARGUMENT]...
  *
  * WEIGHT is in parts of 4200.  Each lease's program finds in a mount namespace of its own what a
- * job finds: the door, the driver behind it, and the shim by LD_LIBRARY_PATH.  What lease N prints
+ * job finds: the socket, the driver beside it, and the shim by LD_LIBRARY_PATH.  What lease N prints
  * is in OUT_DIR/N.log; a last line for each on standard output says how it ended, and the most
  * that it was seen to have by two counts: what was charged, and what the driver's library asked
  * the kernel for (enum bh_share_seen_kind, MiB).  As root. */
@@ -47,15 +47,14 @@ must(bool good, const char *what)
 {
     if (good)
         return;
-    fprintf(stderr, "share_box: %s: %s\n", what, strerror(errno));
+    fprintf(stderr, "share_jobs: %s: %s\n", what, strerror(errno));
     exit(1);
 }
 
 static void
-hear(void *self, const struct bh_share_notice *notice)
+report_notice(void *self, const struct bh_share_notice *notice)
 {
-    (void)self;
-    fprintf(stderr, "share_box: notice %u of lease %" PRIu64 "\n", notice->kind, notice->lease);
+    fprintf(stderr, "share_jobs: notice %u of lease %" PRIu64 "\n", notice->kind, notice->lease);
 }
 
 /* "2100:20480:600:hard" */
@@ -71,7 +70,7 @@ read_lease(const char *text, struct bh_share_open *open)
         part[i] = strtok_r(i ? NULL : copy, ":", &save);
     for (int i = 0; i < 3; i++)
         if (!part[i] || bh_parse_u64(part[i], &numbers[i], &err) != BH_OK) {
-            fprintf(stderr, "share_box: %s: expected WEIGHT:CAP_MIB:CONTEXT_MIB[:MODE]\n", text);
+            fprintf(stderr, "share_jobs: %s: expected WEIGHT:CAP_MIB:CONTEXT_MIB[:MODE]\n", text);
             exit(2);
         }
     open->weight = (uint32_t)numbers[0];
@@ -82,7 +81,7 @@ read_lease(const char *text, struct bh_share_open *open)
     open->latency = part[3] && strcmp(part[3], "latency") == 0;
 }
 
-/* What a job's sandbox would be: /run is its own, with the door and the driver in it. */
+/* What a job's sandbox would be: /run is its own, with the socket and the driver in it. */
 static void
 enter(const struct run *run, const char *folder)
 {
@@ -95,7 +94,7 @@ enter(const struct run *run, const char *folder)
     must(mount(run->driver, path, NULL, MS_BIND, NULL) == 0, run->driver);
     snprintf(path, sizeof path, "%s/door", folder);
     must(mkdir("/run/bulkhead", 0755) == 0 || errno == EEXIST, "/run/bulkhead");
-    must(mount(path, "/run/bulkhead", NULL, MS_BIND | MS_REC, NULL) == 0, "bind the door");
+    must(mount(path, "/run/bulkhead", NULL, MS_BIND | MS_REC, NULL) == 0, "bind the socket");
 }
 
 static _Noreturn void
@@ -126,7 +125,7 @@ start(struct run *run, char **argv)
     while (*end && strcmp(*end, "--") != 0)
         end++;
     if (end - argv < 2 || run->count == LEASES_MAX) {
-        fprintf(stderr, "share_box: a lease and a program, at most %d times\n", LEASES_MAX);
+        fprintf(stderr, "share_jobs: a lease and a program, at most %d times\n", LEASES_MAX);
         exit(2);
     }
     read_lease(argv[0], &open);
@@ -134,7 +133,7 @@ start(struct run *run, char **argv)
     snprintf(open.folder, sizeof open.folder, "%s/%" PRIu64, run->folder, open.lease);
     must(mkdir(open.folder, 0700) == 0, open.folder);
     if (bh_share_host_open(run->host, &open, &err) != BH_OK) {
-        fprintf(stderr, "share_box: %s\n", err.msg);
+        fprintf(stderr, "share_jobs: %s\n", err.msg);
         exit(1);
     }
     if (*end)
@@ -161,7 +160,7 @@ keep(struct run *run, uint32_t i, const struct bh_share_lease_state *state)
         run->lease[i].seen_kind = state->seen_kind;
 }
 
-/* Until all have ended: let the host hear, and keep what was last known of each. */
+/* Until all have ended: let the host receive messages, and keep what was last known of each. */
 static void
 watch(struct run *run)
 {
@@ -188,10 +187,10 @@ watch(struct run *run)
 int
 main(int argc, char **argv)
 {
-    struct run run = { .folder = "/tmp/bh-share-box-XXXXXX" };
+    struct run run = { .folder = "/tmp/bh-share-jobs-XXXXXX" };
 
     if (argc < 8) {
-        fputs("usage: share_box BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE "
+        fputs("usage: share_jobs BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE "
               "[-- LEASE]...\n",
               stderr);
         return 2;
@@ -201,7 +200,8 @@ main(int argc, char **argv)
     run.uuid = argv[4];
     run.out = argv[5];
     must(mkdtemp(run.folder) != NULL, run.folder);
-    run.host = bh_share_host_new(&(struct bh_share_host_options){ .program = argv[1], .notice = hear });
+    run.host =
+        bh_share_host_new(&(struct bh_share_host_options){ .program = argv[1], .notice = report_notice });
     for (char **next = argv + 6; *next;)
         next = start(&run, next);
     watch(&run);

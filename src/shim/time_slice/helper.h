@@ -1,8 +1,8 @@
-/* A thread of the process that answers bulkhead-share: drained when a turn ends, idle when
+/* A thread of the process that answers bulkhead-share: drained when a time slice ends, idle when
  * nothing comes while others wait.  It also joins again when bulkhead-share was started
  * anew. */
-#ifndef BH_SHIM_TURN_HELPER_H
-#define BH_SHIM_TURN_HELPER_H
+#ifndef BH_SHIM_TIME_SLICE_HELPER_H
+#define BH_SHIM_TIME_SLICE_HELPER_H
 
 /* At the first join. */
 void bh_helper_init(void);

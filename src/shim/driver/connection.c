@@ -1,4 +1,4 @@
-#include "shim/driver/door.h"
+#include "shim/driver/connection.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,12 +10,12 @@
 #include "bulkhead/share_page.h"
 #include "shim/process/clock.h"
 
-#define KNOCK_AGAIN_NS (20 * BH_MS)
+#define RETRY_NS (20 * BH_MS)
 
-enum knock { ANSWERED, NOBODY, REFUSED };
+enum connection_outcome { ANSWERED, UNREACHABLE, REFUSED };
 
 static int
-connect_door(void)
+connection_connect(void)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_SOCKET };
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -28,7 +28,7 @@ connect_door(void)
 }
 
 static bool
-door_wait_readable(int fd, uint64_t until_ns)
+connection_wait_readable(int fd, uint64_t until_ns)
 {
     for (;;) {
         struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -46,7 +46,7 @@ door_wait_readable(int fd, uint64_t until_ns)
 /* The descriptors that came, as many as have room; the kernel closes none of the rest for
  * us, so they are closed here. */
 static unsigned
-door_take_descriptors(struct msghdr *message, int ret_fd[2])
+connection_receive_descriptors(struct msghdr *message, int ret_fd[2])
 {
     unsigned count = 0;
 
@@ -67,13 +67,13 @@ door_take_descriptors(struct msghdr *message, int ret_fd[2])
 }
 
 static bool
-door_is_slot(int32_t slot, int32_t asked)
+connection_is_slot(int32_t slot, int32_t asked)
 {
     return asked == BH_SHARE_OBSERVE ? slot == -1 : slot >= 0 && slot < BH_SHARE_SLOTS_MAX;
 }
 
-static enum knock
-door_receive(int socket, int32_t asked, struct bh_door *ret_door)
+static enum connection_outcome
+connection_receive(int socket, int32_t asked, struct bh_share_connection *ret_connection)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
     struct bh_share_welcome welcome = { 0 };
@@ -83,64 +83,64 @@ door_receive(int socket, int32_t asked, struct bh_door *ret_door)
     };
     ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     int fd[2] = { -1, -1 };
-    unsigned count = got < 0 ? 0 : door_take_descriptors(&message, fd);
+    unsigned count = got < 0 ? 0 : connection_receive_descriptors(&message, fd);
 
     if (got == (ssize_t)sizeof(welcome) && welcome.magic == BH_SHARE_MAGIC
         && welcome.version == BH_SHARE_VERSION && welcome.answer == BH_SHARE_WELCOME && count == 2
-        && door_is_slot(welcome.slot, asked)) {
-        *ret_door = (struct bh_door){ socket, fd[0], fd[1], welcome.slot };
+        && connection_is_slot(welcome.slot, asked)) {
+        *ret_connection = (struct bh_share_connection){ socket, fd[0], fd[1], welcome.slot };
         return ANSWERED;
     }
     while (count > 0)
         close(fd[--count]);
-    return got <= 0 ? NOBODY : REFUSED;
+    return got <= 0 ? UNREACHABLE : REFUSED;
 }
 
-static enum knock
-door_knock_once(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
+static enum connection_outcome
+connection_try_open(int32_t slot, uint64_t until_ns, struct bh_share_connection *ret_connection)
 {
     struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, slot, 0 };
-    enum knock result = NOBODY;
-    int fd = connect_door();
+    enum connection_outcome result = UNREACHABLE;
+    int fd = connection_connect();
 
     if (fd < 0)
-        return NOBODY;
+        return UNREACHABLE;
     if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello)
-        && door_wait_readable(fd, until_ns))
-        result = door_receive(fd, slot, ret_door);
+        && connection_wait_readable(fd, until_ns))
+        result = connection_receive(fd, slot, ret_connection);
     if (result != ANSWERED)
         close(fd);
     return result;
 }
 
 bool
-bh_door_knock(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
+bh_connection_open(int32_t slot, uint64_t until_ns, struct bh_share_connection *ret_connection)
 {
     int saved = errno;
-    enum knock result;
+    enum connection_outcome result;
 
     for (;;) {
-        result = door_knock_once(slot, until_ns, ret_door);
-        if (result != NOBODY || bh_clock_ns() + KNOCK_AGAIN_NS > until_ns)
+        result = connection_try_open(slot, until_ns, ret_connection);
+        if (result != UNREACHABLE || bh_clock_ns() + RETRY_NS > until_ns)
             break;
-        bh_clock_sleep(KNOCK_AGAIN_NS);
+        bh_clock_sleep(RETRY_NS);
     }
     errno = saved;
     return result == ANSWERED;
 }
 
 bool
-bh_door_say(int socket, const struct bh_share_client_message *say)
+bh_connection_send(int socket, const struct bh_share_client_message *message)
 {
     int saved = errno;
-    ssize_t sent = send(socket, say, sizeof(*say), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = send(socket, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT);
 
     errno = saved;
-    return sent == (ssize_t)sizeof(*say);
+    return sent == (ssize_t)sizeof(*message);
 }
 
 bool
-bh_door_is_shut(int socket)
+bh_connection_is_closed(int socket)
 {
     struct pollfd look = { .fd = socket, .events = POLLIN };
     int saved = errno;

@@ -44,22 +44,23 @@ play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *
     rc = bh_parse_span(words->at[2], &span_ns, err);
     if (rc != BH_OK)
         return rc;
-    if (span_ns > BH_RIG_DELAY_MAX_NS)
+    if (span_ns > BH_NODE_MODEL_DELAY_MAX_NS)
         return bh_err_set(err, BH_RANGE, "a delay is at most 4h");
-    bh_rig_delay(bh_world_rig(story->world), (enum bh_effect_kind)kind, span_ns);
+    bh_node_model_delay(bh_world_node_model(story->world), (enum bh_effect_kind)kind, span_ns);
     return BH_OK;
 }
 
 static bh_rc
 take_times(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_rig_fault *)into)->times, err);
+    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_node_model_fault *)into)->times, err);
 }
 
 static bh_rc
 take_gpu(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_names_find(story->names, BH_NAMED_GPU, values[0], &((struct bh_rig_fault *)into)->gpu.v, err);
+    return bh_names_find(story->names, BH_NAMED_GPU, values[0], &((struct bh_node_model_fault *)into)->gpu.v,
+                         err);
 }
 
 /* fail next carve; fail next carve times 3 on gpu1/0 */
@@ -68,7 +69,7 @@ play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 {
     static const struct bh_story_option rows[] = { { "times", 1, take_times }, { "on", 1, take_gpu } };
     static const struct bh_options options = { 3, rows, BH_COUNT(rows) };
-    struct bh_rig_fault fault = { .times = 1 };
+    struct bh_node_model_fault fault = { .times = 1 };
     uint32_t kind;
     bh_rc rc = BH_OK;
 
@@ -83,7 +84,7 @@ play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     if (rc != BH_OK)
         return rc;
     fault.kind = (enum bh_effect_kind)kind;
-    return bh_rig_fail(bh_world_rig(story->world), &fault, err);
+    return bh_node_model_fail(bh_world_node_model(story->world), &fault, err);
 }
 
 /* The GPU instances under a job vanish, as when somebody destroys them by hand. */
@@ -101,9 +102,9 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
         struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
                                   .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED, 0 } };
 
-        if (!bh_rig_has_piece(bh_world_rig(story->world), view.partitions[i].partition))
+        if (!bh_node_model_has_partition(bh_world_node_model(story->world), view.partitions[i].partition))
             return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet", words->at[1]);
-        bh_rig_lose_piece(bh_world_rig(story->world), view.partitions[i].partition);
+        bh_node_model_lose_partition(bh_world_node_model(story->world), view.partitions[i].partition);
         rc = bh_story_ask(story, &event, err);
         if (rc != BH_OK)
             return rc;

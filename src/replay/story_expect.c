@@ -326,7 +326,7 @@ expect_play_not_same_node(struct bh_story *story, const struct bh_words *words, 
 
 /* ---- GPUs ---- */
 
-enum { GPU_PIECES_MAX = 32 };
+enum { GPU_PARTITIONS_MAX = 32 };
 
 /* "1g.10gb@4=a", "whole@0=a", "1g.10gb@0=idle" */
 static void
@@ -355,12 +355,14 @@ expect_is_described(const char *wanted, const char *partition)
 }
 
 static uint32_t
-expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu, char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
+expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
+                    char ret_pieces[GPU_PARTITIONS_MAX][BH_WORD_MAX])
 {
     struct bh_partition_view view;
     uint32_t cursor = 0, count = 0;
 
-    while (count < GPU_PIECES_MAX && bh_view_next_partition(bh_world_engine(story->world), &cursor, &view)) {
+    while (count < GPU_PARTITIONS_MAX
+           && bh_view_next_partition(bh_world_engine(story->world), &cursor, &view)) {
         struct bh_buf buf;
 
         if (!bh_same(view.partition.gpu, gpu))
@@ -375,7 +377,7 @@ expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu, char ret_pieces
 
 /* Take the partition that the word describes out of the list. */
 static bool
-expect_strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
+expect_strike(char partitions[GPU_PARTITIONS_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
 {
     for (uint32_t i = 0; i < *count; i++)
         if (expect_is_described(wanted, partitions[i])) {
@@ -388,7 +390,7 @@ expect_strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, con
 static bh_rc
 expect_mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct bh_err *err)
 {
-    char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX], list[200];
+    char partitions[GPU_PARTITIONS_MAX + 1][BH_WORD_MAX], list[200];
     uint32_t count = expect_describe_gpu(story, gpu, partitions);
     struct bh_buf buf;
 
@@ -405,7 +407,7 @@ expect_mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, s
 static bh_rc
 play_expect_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX];
+    char partitions[GPU_PARTITIONS_MAX + 1][BH_WORD_MAX];
     struct bh_gpu_view view;
     uint32_t count;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);

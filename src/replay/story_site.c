@@ -34,7 +34,7 @@ site_add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh
     snprintf(name, sizeof name, "%.100s/%u", node, index);
     rc = bh_names_add(story->names, BH_NAMED_GPU, name, &gpu->gpu.v, err);
     if (rc == BH_OK)
-        rc = bh_rig_add_gpu(bh_world_rig(story->world), gpu, err);
+        rc = bh_node_model_add_gpu(bh_world_node_model(story->world), gpu, err);
     event.u.gpu = *gpu;
     return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
 }
@@ -72,8 +72,8 @@ site_play_node(struct bh_story *story, const struct bh_words *words, struct bh_e
 
     if (rc == BH_OK && words->count % 2 != 0)
         rc = bh_err_set(err, BH_INVALID, "expected COUNTx MODEL after the node's name");
-    if (rc == BH_OK && id > BH_RIG_NODES_MAX)
-        rc = bh_err_set(err, BH_FULL, "more than %d nodes", BH_RIG_NODES_MAX);
+    if (rc == BH_OK && id > BH_NODE_MODEL_NODES_MAX)
+        rc = bh_err_set(err, BH_FULL, "more than %d nodes", BH_NODE_MODEL_NODES_MAX);
     if (rc == BH_OK)
         rc = bh_world_greet_node(story->world, (bh_node_id){ id }, err);
     for (uint32_t at = 2; at < words->count && rc == BH_OK; at += 2)
@@ -126,7 +126,7 @@ site_turn_node(struct bh_story *story, const char *name, enum node_turn turn, st
     bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, name, &node.v, err);
 
     if (rc == BH_OK && turn == NODE_REBOOT)
-        bh_rig_reboot(bh_world_rig(story->world), node);
+        bh_node_model_reboot(bh_world_node_model(story->world), node);
     if (rc == BH_OK)
         rc = turn == NODE_DOWN ? bh_world_lose_node(story->world, node, err)
                                : bh_world_greet_node(story->world, node, err);

@@ -2,7 +2,7 @@
 #define BH_REPLAY_WORLD_H
 
 #include "engine/read/view.h"
-#include "replay/rig.h"
+#include "replay/node_model.h"
 
 /* One engine, its history and the hardware it rules: what the owner thread is in the
  * daemon, with a clock that the scenario moves.
@@ -20,7 +20,7 @@ BH_AUTO_DEFINE(struct bh_world *, bh_world_free)
 
 /* The engine (until the next step) and the hardware. */
 const struct bh_engine *bh_world_engine(const struct bh_world *world);
-struct bh_rig *bh_world_rig(struct bh_world *world);
+struct bh_node_model *bh_world_node_model(struct bh_world *world);
 uint64_t bh_world_now_ns(const struct bh_world *world);
 
 /* Send an event; `now_ns` and `seq` are filled in here.  BH_BUG for broken invariants,

@@ -36,7 +36,7 @@ SECONDS = 60  # a scenario takes a tenth of one
 GPUS = ["n1/0", "n1/1", "n1/2", "n2/0", "n2/1"]
 
 
-class Story:
+class Script:
     """Writes statements; remembers only which jobs there may be."""
 
     def __init__(self, seed):
@@ -133,8 +133,8 @@ class Story:
 
 
 def scenario(seed, statements):
-    story = Story(seed)
-    return SITE.format(seed=seed) + "".join(story.statement() + "\n" for _ in range(statements))
+    script = Script(seed)
+    return SITE.format(seed=seed) + "".join(script.statement() + "\n" for _ in range(statements))
 
 
 def play(program, path):

@@ -3,26 +3,26 @@
 
 #include "base/num.h"
 #include "base/time.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 static const struct bh_choice priorities = { "priority", bh_priority_names, BH_PRIORITIES };
 static const struct bh_choice contracts = { "contract", bh_contract_names, BH_CONTRACTS };
 static const struct bh_choice job_kinds = { "kind", bh_job_kind_names, BH_JOB_KINDS };
 
 static bh_rc
-jobs_take_count(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_count(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->count, err);
 }
 
 static bh_rc
-jobs_take_gang(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_gang(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->gang, err);
 }
 
 static bh_rc
-jobs_take_priority(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_priority(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t priority;
     bh_rc rc = bh_word_choose(&priorities, values[0], &priority, err);
@@ -34,7 +34,7 @@ jobs_take_priority(struct bh_story *story, const char *const *values, void *into
 }
 
 static bh_rc
-jobs_take_contract(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_contract(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t contract;
     bh_rc rc = bh_word_choose(&contracts, values[0], &contract, err);
@@ -46,7 +46,7 @@ jobs_take_contract(struct bh_story *story, const char *const *values, void *into
 }
 
 static bh_rc
-jobs_take_kind(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_kind(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t kind;
     bh_rc rc = bh_word_choose(&job_kinds, values[0], &kind, err);
@@ -58,37 +58,37 @@ jobs_take_kind(struct bh_story *story, const char *const *values, void *into, st
 }
 
 static bh_rc
-jobs_take_time_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_time_limit(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
 }
 
 /* So long after it is submitted. */
 static bh_rc
-jobs_take_deadline(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_deadline(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_submit *submit = into;
     bh_rc rc = bh_parse_span(values[0], &submit->deadline_ns, err);
 
-    submit->deadline_ns += bh_world_now_ns(story->world);
+    submit->deadline_ns += bh_world_now_ns(run->world);
     return rc;
 }
 
 static bh_rc
-jobs_take_grace(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_grace(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->grace_ns, err);
 }
 
 static bh_rc
-jobs_take_hold(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_hold(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     ((struct bh_ev_submit *)into)->hold = true;
     return BH_OK;
 }
 
 static bh_rc
-jobs_take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_cores(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     uint64_t milli = 0;
     bh_rc rc = bh_parse_parts(values[0], 1000, &milli, err);
@@ -98,7 +98,7 @@ jobs_take_cores(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-jobs_take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_memory(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     uint64_t bytes = 0;
     bh_rc rc = bh_parse_bytes(values[0], &bytes, err);
@@ -108,13 +108,13 @@ jobs_take_memory(struct bh_story *story, const char *const *values, void *into, 
 }
 
 static bh_rc
-jobs_take_user(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_user(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
 }
 
 /* clang-format off */
-static const struct bh_story_option submit_options[] = {
+static const struct bh_scenario_option submit_options[] = {
     { "count", 1, jobs_take_count },        { "gang", 1, jobs_take_gang },
     { "priority", 1, jobs_take_priority },
     { "on-preempt", 1, jobs_take_contract }, { "kind", 1, jobs_take_kind },
@@ -126,34 +126,34 @@ static const struct bh_story_option submit_options[] = {
 /* clang-format on */
 
 static bh_rc
-jobs_play_submit(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_submit(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_options options = { 4, submit_options, BH_COUNT(submit_options) };
+    static const struct bh_scenario_options options = { 4, submit_options, BH_COUNT(submit_options) };
     struct bh_ev_submit submit = { .count = 1, .priority = BH_PRIORITY_NORMAL, .grace_ns = 10 * BH_NS_PER_S };
     char name[BH_WORD_MAX];
     uint32_t cursor = 0, id;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &submit.tenant.v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_TENANT, words->at[2], &submit.tenant.v, err);
 
     if (rc == BH_OK)
-        rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[3], &submit.sku.v, err);
+        rc = bh_names_find(run->names, BH_NAMED_SKU, words->at[3], &submit.sku.v, err);
     if (rc == BH_OK)
-        rc = bh_options_take(story, words, &options, &submit, err);
+        rc = bh_scenario_options_read(run, words, &options, &submit, err);
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
         struct bh_event event = { .kind = BH_EV_SUBMIT, .u.submit = submit };
 
-        rc = bh_names_add(story->names, BH_NAMED_JOB, name, &id, err);
+        rc = bh_names_add(run->names, BH_NAMED_JOB, name, &id, err);
         event.u.submit.job.v = id;
         if (rc == BH_OK)
-            rc = bh_story_ask(story, &event, err);
+            rc = bh_scenario_run_send(run, &event, err);
         if (rc == BH_OK)
-            rc = bh_world_advance(story->world, 0, err);
+            rc = bh_world_advance(run->world, 0, err);
     }
     return rc;
 }
 
 /* Send the same event about each job that a word names. */
 static bh_rc
-ask_jobs(struct bh_story *story, const char *word, enum bh_event_kind kind, struct bh_err *err)
+ask_jobs(struct bh_scenario_run *run, const char *word, enum bh_event_kind kind, struct bh_err *err)
 {
     char name[BH_WORD_MAX];
     uint32_t cursor = 0, id;
@@ -162,24 +162,24 @@ ask_jobs(struct bh_story *story, const char *word, enum bh_event_kind kind, stru
     while (rc == BH_OK && bh_word_next_name(word, &cursor, name)) {
         struct bh_event event = { .kind = kind };
 
-        rc = bh_names_find(story->names, BH_NAMED_JOB, name, &id, err);
+        rc = bh_names_find(run->names, BH_NAMED_JOB, name, &id, err);
         event.u.job.job.v = id;
         if (rc == BH_OK)
-            rc = bh_story_ask(story, &event, err);
+            rc = bh_scenario_run_send(run, &event, err);
     }
     return rc;
 }
 
 static bh_rc
-jobs_play_cancel(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_cancel(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return ask_jobs(story, words->at[1], BH_EV_CANCEL, err);
+    return ask_jobs(run, words->at[1], BH_EV_CANCEL, err);
 }
 
 static bh_rc
-jobs_play_release(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_release(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return ask_jobs(story, words->at[1], BH_EV_RELEASE, err);
+    return ask_jobs(run, words->at[1], BH_EV_RELEASE, err);
 }
 
 /* finish a; finish a 3; finish a signalled 9; finish a member 2 out_of_memory */
@@ -219,7 +219,7 @@ jobs_parse_finish(const struct bh_words *words, struct finish *ret_finish, struc
 
 /* Those of a job that are meant and run end by themselves. */
 static bh_rc
-jobs_finish_members(struct bh_story *story, const struct bh_told *told, const struct finish *finish,
+jobs_finish_members(struct bh_scenario_run *run, const struct bh_told *told, const struct finish *finish,
                     struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_NOT_FOUND, "it has no such member that runs");
@@ -231,7 +231,7 @@ jobs_finish_members(struct bh_story *story, const struct bh_told *told, const st
         if (finish->member != EVERY && finish->member != i)
             continue;
         end.lease.v = told->lease.v + i;
-        one = bh_world_exit(story->world, &end, err);
+        one = bh_world_exit(run->world, &end, err);
         if (one == BH_BUG || finish->member == i)
             return one;
         rc = one == BH_OK ? BH_OK : rc;
@@ -240,7 +240,7 @@ jobs_finish_members(struct bh_story *story, const struct bh_told *told, const st
 }
 
 static bh_rc
-jobs_play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_finish(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct finish finish;
     char name[BH_WORD_MAX];
@@ -251,12 +251,12 @@ jobs_play_finish(struct bh_story *story, const struct bh_words *words, struct bh
         struct bh_told told;
         uint32_t id;
 
-        rc = bh_names_find(story->names, BH_NAMED_JOB, name, &id, err);
+        rc = bh_names_find(run->names, BH_NAMED_JOB, name, &id, err);
         if (rc != BH_OK)
             return rc;
-        if (!bh_world_told(story->world, (bh_job_id){ id }, &told) || !told.lease.v)
+        if (!bh_world_told(run->world, (bh_job_id){ id }, &told) || !told.lease.v)
             return bh_err_set(err, BH_NOT_FOUND, "job %s has no lease", name);
-        rc = jobs_finish_members(story, &told, &finish, err);
+        rc = jobs_finish_members(run, &told, &finish, err);
         if (rc != BH_OK)
             bh_err_wrap(err, "job %s", name);
     }

@@ -1,10 +1,10 @@
-/* Statements on the course of things: time, delays, failures, crashes. */
+/* Statements on what happens: time, delays, failures, crashes. */
 #include <string.h>
 
 #include "api/whatif/proposal.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 static const char *const effects[BH_FX_JOB] = {
     [BH_FX_CARVE] = "carve",     [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
@@ -14,26 +14,26 @@ static const char *const effects[BH_FX_JOB] = {
 static const struct bh_choice effect_choice = { "effect", effects, BH_FX_JOB };
 
 static bh_rc
-play_advance(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_advance(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_ev_settings settings;
     uint64_t span_ns = 0, step_ns;
     bh_rc rc = bh_parse_span(words->at[1], &span_ns, err);
 
-    bh_view_settings(bh_world_engine(story->world), &settings);
+    bh_view_settings(bh_world_engine(run->world), &settings);
     if (rc != BH_OK || settings.defrag.mode != BH_DEFRAG_ON)
-        return rc == BH_OK ? bh_world_advance(story->world, span_ns, err) : rc;
+        return rc == BH_OK ? bh_world_advance(run->world, span_ns, err) : rc;
     for (; rc == BH_OK && span_ns > 0; span_ns -= step_ns) {
         step_ns = span_ns < BH_PROPOSAL_EVERY_NS ? span_ns : BH_PROPOSAL_EVERY_NS;
-        rc = bh_world_advance(story->world, step_ns, err);
+        rc = bh_world_advance(run->world, step_ns, err);
         if (rc == BH_OK)
-            rc = bh_story_defragment(story, err);
+            rc = bh_scenario_run_defragment(run, err);
     }
     return rc;
 }
 
 static bh_rc
-play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_delay(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     uint32_t kind;
     uint64_t span_ns;
@@ -46,29 +46,29 @@ play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *
         return rc;
     if (span_ns > BH_NODE_MODEL_DELAY_MAX_NS)
         return bh_err_set(err, BH_RANGE, "a delay is at most 4h");
-    bh_node_model_delay(bh_world_node_model(story->world), (enum bh_effect_kind)kind, span_ns);
+    bh_node_model_delay(bh_world_node_model(run->world), (enum bh_effect_kind)kind, span_ns);
     return BH_OK;
 }
 
 static bh_rc
-take_times(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+take_times(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, 1000000, &((struct bh_node_model_fault *)into)->times, err);
 }
 
 static bh_rc
-take_gpu(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+take_gpu(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_names_find(story->names, BH_NAMED_GPU, values[0], &((struct bh_node_model_fault *)into)->gpu.v,
+    return bh_names_find(run->names, BH_NAMED_GPU, values[0], &((struct bh_node_model_fault *)into)->gpu.v,
                          err);
 }
 
 /* fail next carve; fail next carve times 3 on gpu1/0 */
 static bh_rc
-play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_fail(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_story_option rows[] = { { "times", 1, take_times }, { "on", 1, take_gpu } };
-    static const struct bh_options options = { 3, rows, BH_COUNT(rows) };
+    static const struct bh_scenario_option rows[] = { { "times", 1, take_times }, { "on", 1, take_gpu } };
+    static const struct bh_scenario_options options = { 3, rows, BH_COUNT(rows) };
     struct bh_node_model_fault fault = { .times = 1 };
     uint32_t kind;
     bh_rc rc = BH_OK;
@@ -80,19 +80,19 @@ play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     rc = bh_word_choose(&effect_choice, words->at[2], &kind, err);
     if (rc != BH_OK)
         return rc;
-    rc = bh_options_take(story, words, &options, &fault, err);
+    rc = bh_scenario_options_read(run, words, &options, &fault, err);
     if (rc != BH_OK)
         return rc;
     fault.kind = (enum bh_effect_kind)kind;
-    return bh_node_model_fail(bh_world_node_model(story->world), &fault, err);
+    return bh_node_model_fail(bh_world_node_model(run->world), &fault, err);
 }
 
 /* The GPU instances under a job vanish, as when somebody destroys them by hand. */
 static bh_rc
-play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_lose_pieces(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_job_view view;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
     if (rc != BH_OK)
         return rc;
 
@@ -102,10 +102,10 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
         struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
                                   .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED, 0 } };
 
-        if (!bh_node_model_has_partition(bh_world_node_model(story->world), view.partitions[i].partition))
+        if (!bh_node_model_has_partition(bh_world_node_model(run->world), view.partitions[i].partition))
             return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet", words->at[1]);
-        bh_node_model_lose_partition(bh_world_node_model(story->world), view.partitions[i].partition);
-        rc = bh_story_ask(story, &event, err);
+        bh_node_model_lose_partition(bh_world_node_model(run->world), view.partitions[i].partition);
+        rc = bh_scenario_run_send(run, &event, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -113,26 +113,26 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
 }
 
 static bh_rc
-play_daemon_down(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_daemon_down(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    bh_world_stop_daemon(story->world);
+    bh_world_stop_daemon(run->world);
     return BH_OK;
 }
 
 static bh_rc
-play_daemon_up(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_daemon_up(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return bh_world_start_daemon(story->world, err);
+    return bh_world_start_daemon(run->world, err);
 }
 
 static bh_rc
-play_crash(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_crash(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    bh_world_stop_daemon(story->world);
-    return bh_world_start_daemon(story->world, err);
+    bh_world_stop_daemon(run->world);
+    return bh_world_start_daemon(run->world, err);
 }
 
-const struct bh_statement bh_course_statements[] = {
+const struct bh_statement bh_time_statements[] = {
     { "advance", 1, 1, "SPAN", play_advance },
     { "delay", 2, 2, "EFFECT SPAN", play_delay },
     { "fail", 2, 6, "next EFFECT [times N] [on GPU]", play_fail },

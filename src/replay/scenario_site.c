@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 static const struct bh_choice boundaries = { "boundary", bh_boundary_names, BH_BOUNDARIES };
 static const struct bh_choice kinds = { "kind", bh_tenant_kind_names, BH_TENANT_KINDS };
@@ -24,7 +24,7 @@ site_find_model(const char *name, uint32_t *ret_model, struct bh_err *err)
 }
 
 static bh_rc
-site_add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh_ev_gpu *gpu,
+site_add_gpu(struct bh_scenario_run *run, const char *node, uint32_t index, struct bh_ev_gpu *gpu,
              struct bh_err *err)
 {
     char name[BH_WORD_MAX];
@@ -32,16 +32,16 @@ site_add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh
     bh_rc rc;
 
     snprintf(name, sizeof name, "%.100s/%u", node, index);
-    rc = bh_names_add(story->names, BH_NAMED_GPU, name, &gpu->gpu.v, err);
+    rc = bh_names_add(run->names, BH_NAMED_GPU, name, &gpu->gpu.v, err);
     if (rc == BH_OK)
-        rc = bh_node_model_add_gpu(bh_world_node_model(story->world), gpu, err);
+        rc = bh_node_model_add_gpu(bh_world_node_model(run->world), gpu, err);
     event.u.gpu = *gpu;
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+    return rc == BH_OK ? bh_scenario_run_send(run, &event, err) : rc;
 }
 
 /* "8x H100-80GB": GPUs numbered from *index on. */
 static bh_rc
-site_add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at, uint32_t *index,
+site_add_gpus(struct bh_scenario_run *run, const struct bh_words *words, uint32_t at, uint32_t *index,
               struct bh_err *err)
 {
     struct bh_ev_gpu gpu = { .managed = true };
@@ -57,27 +57,27 @@ site_add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at,
     if (rc == BH_OK)
         rc = site_find_model(words->at[at + 1], &gpu.model, err);
     if (rc == BH_OK)
-        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &gpu.node.v, err);
+        rc = bh_names_find(run->names, BH_NAMED_NODE, words->at[1], &gpu.node.v, err);
     gpu.mig_capable = gpu.model != BH_GPU_MODEL_NONE;
     for (uint32_t i = 0; i < wanted && rc == BH_OK; i++)
-        rc = site_add_gpu(story, words->at[1], (*index)++, &gpu, err);
+        rc = site_add_gpu(run, words->at[1], (*index)++, &gpu, err);
     return rc;
 }
 
 static bh_rc
-site_play_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     uint32_t id, index = 0;
-    bh_rc rc = bh_names_add(story->names, BH_NAMED_NODE, words->at[1], &id, err);
+    bh_rc rc = bh_names_add(run->names, BH_NAMED_NODE, words->at[1], &id, err);
 
     if (rc == BH_OK && words->count % 2 != 0)
         rc = bh_err_set(err, BH_INVALID, "expected COUNTx MODEL after the node's name");
     if (rc == BH_OK && id > BH_NODE_MODEL_NODES_MAX)
         rc = bh_err_set(err, BH_FULL, "more than %d nodes", BH_NODE_MODEL_NODES_MAX);
     if (rc == BH_OK)
-        rc = bh_world_greet_node(story->world, (bh_node_id){ id }, err);
+        rc = bh_world_greet_node(run->world, (bh_node_id){ id }, err);
     for (uint32_t at = 2; at < words->count && rc == BH_OK; at += 2)
-        rc = site_add_gpus(story, words, at, &index, err);
+        rc = site_add_gpus(run, words, at, &index, err);
     return rc;
 }
 
@@ -87,49 +87,49 @@ struct host {
 };
 
 static bh_rc
-site_take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_cores(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_parts(values[0], 1000, &((struct host *)into)->cpu_milli, err);
 }
 
 static bh_rc
-site_take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_memory(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_bytes(values[0], &((struct host *)into)->memory_bytes, err);
 }
 
-static const struct bh_story_option host_options[] = { { "cpu", 1, site_take_cores },
-                                                       { "memory", 1, site_take_memory } };
+static const struct bh_scenario_option host_options[] = { { "cpu", 1, site_take_cores },
+                                                          { "memory", 1, site_take_memory } };
 
 static bh_rc
-site_play_host(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_host(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_options options = { 2, host_options, BH_COUNT(host_options) };
+    static const struct bh_scenario_options options = { 2, host_options, BH_COUNT(host_options) };
     struct host host = { 0 };
     bh_node_id node;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &node.v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_NODE, words->at[1], &node.v, err);
 
     if (rc == BH_OK)
-        rc = bh_options_take(story, words, &options, &host, err);
+        rc = bh_scenario_options_read(run, words, &options, &host, err);
     if (rc != BH_OK)
         return rc;
-    bh_world_set_host(story->world, node, (uint32_t)host.cpu_milli, (uint32_t)(host.memory_bytes >> 20));
-    return bh_world_greet_node(story->world, node, err);
+    bh_world_set_host(run->world, node, (uint32_t)host.cpu_milli, (uint32_t)(host.memory_bytes >> 20));
+    return bh_world_greet_node(run->world, node, err);
 }
 
 enum node_turn { NODE_DOWN, NODE_UP, NODE_REBOOT };
 
 static bh_rc
-site_turn_node(struct bh_story *story, const char *name, enum node_turn turn, struct bh_err *err)
+site_turn_node(struct bh_scenario_run *run, const char *name, enum node_turn turn, struct bh_err *err)
 {
     bh_node_id node;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, name, &node.v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_NODE, name, &node.v, err);
 
     if (rc == BH_OK && turn == NODE_REBOOT)
-        bh_node_model_reboot(bh_world_node_model(story->world), node);
+        bh_node_model_reboot(bh_world_node_model(run->world), node);
     if (rc == BH_OK)
-        rc = turn == NODE_DOWN ? bh_world_lose_node(story->world, node, err)
-                               : bh_world_greet_node(story->world, node, err);
+        rc = turn == NODE_DOWN ? bh_world_lose_node(run->world, node, err)
+                               : bh_world_greet_node(run->world, node, err);
     return rc;
 }
 
@@ -154,47 +154,47 @@ site_report_of(const struct bh_gpu_view *view)
 
 /* layout gpu1 development: all its GPUs */
 static bh_rc
-site_play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_layout(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_choice layouts = { "layout", bh_pool_layout_names, BH_POOL_LAYOUTS };
     struct bh_gpu_view view;
     uint32_t cursor = 0, layout;
     bh_node_id node;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &node.v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_NODE, words->at[1], &node.v, err);
 
     if (rc == BH_OK)
         rc = bh_word_choose(&layouts, words->at[2], &layout, err);
-    while (rc == BH_OK && bh_view_next_gpu(bh_world_engine(story->world), &cursor, &view)) {
+    while (rc == BH_OK && bh_view_next_gpu(bh_world_engine(run->world), &cursor, &view)) {
         struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = site_report_of(&view) };
 
         event.u.gpu.layout = (enum bh_pool_layout)layout;
         if (bh_same(view.node, node))
-            rc = bh_story_ask(story, &event, err);
+            rc = bh_scenario_run_send(run, &event, err);
     }
     return rc;
 }
 
 static bh_rc
-site_play_node_down(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node_down(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return site_turn_node(story, words->at[1], NODE_DOWN, err);
+    return site_turn_node(run, words->at[1], NODE_DOWN, err);
 }
 
 static bh_rc
-site_play_node_up(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node_up(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return site_turn_node(story, words->at[1], NODE_UP, err);
+    return site_turn_node(run, words->at[1], NODE_UP, err);
 }
 
 static bh_rc
-site_play_node_reboot(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node_reboot(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return site_turn_node(story, words->at[1], NODE_REBOOT, err);
+    return site_turn_node(run, words->at[1], NODE_REBOOT, err);
 }
 
 /* gpu gpu1/0 cordoned */
 static bh_rc
-site_play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_gpu(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     enum { CORDONED, UNCORDONED, LOST, MENDED, MANAGED, UNMANAGED, TURNS };
     static const char *const turns[TURNS] = { "cordoned", "uncordoned", "lost",
@@ -203,7 +203,7 @@ site_play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_er
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_gpu_view view;
     uint32_t turn;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
     if (rc == BH_OK)
         rc = bh_word_choose(&choice, words->at[2], &turn, err);
@@ -213,37 +213,37 @@ site_play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_er
     event.u.gpu.cordoned = turn == CORDONED || (view.cordoned && turn != UNCORDONED);
     event.u.gpu.fenced = turn == LOST || (view.fenced && turn != MENDED);
     event.u.gpu.managed = turn == MANAGED || (view.managed && turn != UNMANAGED);
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 static bh_rc
-site_take_link(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_link(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->link, err);
 }
 
 static bh_rc
-site_take_numa(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_numa(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->numa, err);
 }
 
 /* near gpu1/0 link 1 numa 1 */
 static bh_rc
-site_play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_near(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_story_option rows[] = { { "link", 1, site_take_link },
-                                                   { "numa", 1, site_take_numa } };
-    static const struct bh_options options = { 2, rows, BH_COUNT(rows) };
+    static const struct bh_scenario_option rows[] = { { "link", 1, site_take_link },
+                                                      { "numa", 1, site_take_numa } };
+    static const struct bh_scenario_options options = { 2, rows, BH_COUNT(rows) };
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_gpu_view view;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
     event.u.gpu = site_report_of(&view);
-    rc = bh_options_take(story, words, &options, &event.u.gpu, err);
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+    rc = bh_scenario_options_read(run, words, &options, &event.u.gpu, err);
+    return rc == BH_OK ? bh_scenario_run_send(run, &event, err) : rc;
 }
 
 /* ---- SKUs ---- */
@@ -268,48 +268,48 @@ site_parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *er
     ret_row->profile = profile ? profile->id.v : BH_PROFILE_WHOLE.v;
     if (profile || strcmp(equals + 1, "whole") == 0)
         return BH_OK;
-    return bh_story_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile, err);
+    return bh_scenario_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile, err);
 }
 
 static bh_rc
-site_play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_sku(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SKU };
     struct bh_ev_sku *sku = &event.u.sku;
     uint32_t grade;
     bh_rc rc = bh_word_choose(&grades, words->at[2], &grade, err);
 
-    if (rc == BH_OK && bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err) != BH_OK)
-        rc = bh_names_add(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
+    if (rc == BH_OK && bh_names_find(run->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err) != BH_OK)
+        rc = bh_names_add(run->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
     for (uint32_t at = 3; at < words->count && rc == BH_OK; at++)
         rc = site_parse_row(words->at[at], &sku->models[sku->model_count++], err);
     if (rc != BH_OK)
         return rc;
     sku->grade = (enum bh_grade)grade;
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 /* price small 2.50: money for one partition and hour */
 static bh_rc
-site_play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_price(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SKU };
     struct bh_ev_sku *sku = &event.u.sku;
     uint64_t price;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
 
     if (rc == BH_OK)
         rc = bh_parse_parts(words->at[2], BH_MONEY_UNIT, &price, err);
     if (rc != BH_OK)
         return rc;
-    if (!bh_view_sku(bh_world_engine(story->world), sku->sku, sku))
+    if (!bh_view_sku(bh_world_engine(run->world), sku->sku, sku))
         return bh_err_set(err, BH_NOT_FOUND, "no SKU \"%s\"", words->at[1]);
     sku->price = price;
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 static bh_rc
-site_take_order(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_order(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice orders = { "order", bh_queue_order_names, BH_ORDERS };
     uint32_t order;
@@ -321,7 +321,7 @@ site_take_order(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-site_take_half_life(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_half_life(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_settings *settings = into;
 
@@ -341,31 +341,31 @@ site_parse_switch(const char *word, bool *ret_on, struct bh_err *err)
 }
 
 static bh_rc
-site_take_backfill(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_backfill(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->backfill, err);
 }
 
 static bh_rc
-site_take_spread_kinds(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_spread_kinds(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->spread_kinds, err);
 }
 
 static bh_rc
-site_take_hotspots(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_hotspots(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->hotspots, err);
 }
 
 static bh_rc
-site_take_preshape(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_preshape(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->preshape, err);
 }
 
 static bh_rc
-site_take_lending(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_lending(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice lendings = { "lending", bh_lending_names, BH_LENDINGS };
     uint32_t lending;
@@ -377,19 +377,19 @@ site_take_lending(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-site_take_assumed_run(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_assumed_run(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
 }
 
 static bh_rc
-take_site_min_runtime(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+take_site_min_runtime(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
 }
 
 static bh_rc
-site_take_defrag(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_defrag(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice modes = { "mode", bh_defrag_mode_names, BH_DEFRAG_MODES };
     uint32_t mode;
@@ -401,38 +401,38 @@ site_take_defrag(struct bh_story *story, const char *const *values, void *into, 
 }
 
 static bh_rc
-site_take_defrag_moves(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_defrag_moves(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, UINT32_MAX, &((struct bh_ev_settings *)into)->defrag.moves, err);
 }
 
 static bh_rc
-site_take_defrag_gain(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_defrag_gain(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, BH_DEFRAG_PERCENT_MAX,
                         &((struct bh_ev_settings *)into)->defrag.gain_percent, err);
 }
 
 static bh_rc
-site_take_defrag_lost(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_defrag_lost(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_parts(values[0], 3600, &((struct bh_ev_settings *)into)->defrag.lost_gpu_s, err);
 }
 
 static bh_rc
-site_take_defrag_rest(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_defrag_rest(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->defrag.rest_ns, err);
 }
 
-static const struct bh_story_option settings_options[] = {
+static const struct bh_scenario_option settings_options[] = {
     { "order", 1, site_take_order },
     { "half-life", 1, site_take_half_life },
     { "backfill", 1, site_take_backfill },
     { "assumed-run", 1, site_take_assumed_run },
     { "min-runtime", 1, take_site_min_runtime },
     { "lending", 1, site_take_lending },
-    { "burn-in", 1, bh_story_take_burn_in },
+    { "burn-in", 1, bh_scenario_read_burn_in },
     { "hotspots", 1, site_take_hotspots },
     { "spread-kinds", 1, site_take_spread_kinds },
     { "preshape", 1, site_take_preshape },
@@ -445,21 +445,21 @@ static const struct bh_story_option settings_options[] = {
 
 /* What is not said stays. */
 static bh_rc
-site_play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_settings(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_options options = { 1, settings_options, BH_COUNT(settings_options) };
+    static const struct bh_scenario_options options = { 1, settings_options, BH_COUNT(settings_options) };
     struct bh_event event = { .kind = BH_EV_SETTINGS };
     bh_rc rc;
 
-    bh_view_settings(bh_world_engine(story->world), &event.u.settings);
-    rc = bh_options_take(story, words, &options, &event.u.settings, err);
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+    bh_view_settings(bh_world_engine(run->world), &event.u.settings);
+    rc = bh_scenario_options_read(run, words, &options, &event.u.settings, err);
+    return rc == BH_OK ? bh_scenario_run_send(run, &event, err) : rc;
 }
 
 /* outlook acme/vision wants 1.5 | outlook gpu1 hot | outlook H100-80GB=1g.10gb ready 2: what
  * forecasts say from now on. */
 static bh_rc
-site_play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_outlook(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_ADVICE };
     struct bh_ev_advice *advice = &event.u.advice;
@@ -470,7 +470,7 @@ site_play_outlook(struct bh_story *story, const struct bh_words *words, struct b
     advice->hot = strcmp(what, "hot") == 0;
     if (strcmp(what, "wants") == 0) {
         advice->of = BH_ADVICE_TENANT;
-        rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[1], &advice->tenant.v, err);
+        rc = bh_names_find(run->names, BH_NAMED_TENANT, words->at[1], &advice->tenant.v, err);
         if (rc == BH_OK)
             rc = bh_parse_parts(value, BH_GPU_PARTS, &advice->expected, err);
     } else if (strcmp(what, "ready") == 0) {
@@ -481,30 +481,30 @@ site_play_outlook(struct bh_story *story, const struct bh_words *words, struct b
         advice->profile = rc == BH_OK ? row.profile : 0;
     } else if (advice->hot || strcmp(what, "cool") == 0) {
         advice->of = BH_ADVICE_NODE;
-        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &advice->node.v, err);
+        rc = bh_names_find(run->names, BH_NAMED_NODE, words->at[1], &advice->node.v, err);
     } else {
         rc = bh_err_set(err, BH_INVALID, "%.40s: expected wants, ready, hot or cool", what);
     }
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+    return rc == BH_OK ? bh_scenario_run_send(run, &event, err) : rc;
 }
 
 static bh_rc
-site_play_remove_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_remove_sku(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SKU_REMOVE };
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &event.u.sku.sku.v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_SKU, words->at[1], &event.u.sku.sku.v, err);
 
     if (rc == BH_OK)
-        rc = bh_story_ask(story, &event, err);
+        rc = bh_scenario_run_send(run, &event, err);
     if (rc == BH_OK)
-        bh_names_drop(story->names, BH_NAMED_SKU, event.u.sku.sku.v);
+        bh_names_drop(run->names, BH_NAMED_SKU, event.u.sku.sku.v);
     return rc;
 }
 
 /* ---- tenants ---- */
 
 static bh_rc
-site_take_boundary(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_boundary(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t boundary;
     bh_rc rc = bh_word_choose(&boundaries, values[0], &boundary, err);
@@ -515,14 +515,14 @@ site_take_boundary(struct bh_story *story, const char *const *values, void *into
 }
 
 static bh_rc
-site_take_dedicated(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_dedicated(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     ((struct bh_ev_tenant *)into)->dedicated_nodes = true;
     return BH_OK;
 }
 
 static bh_rc
-site_take_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_limit(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_tenant *tenant = into;
 
@@ -534,13 +534,13 @@ site_take_limit(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-site_take_guarantee(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_guarantee(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->guarantee, err);
 }
 
 static bh_rc
-site_take_min_runtime(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_min_runtime(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_tenant *)into)->min_runtime_ns, err);
 }
@@ -548,7 +548,7 @@ site_take_min_runtime(struct bh_story *story, const char *const *values, void *i
 /* sku small 2; said again, the later number holds */
 /* lends 0.5: so much of the guarantee, which is said before */
 static bh_rc
-site_take_lends(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_lends(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_tenant *tenant = into;
     uint64_t lent;
@@ -562,20 +562,20 @@ site_take_lends(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-site_take_user_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_user_limit(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->user_limit, err);
 }
 
 static bh_rc
-site_take_weight(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_weight(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, BH_WEIGHT_MAX, &((struct bh_ev_tenant *)into)->weight, err);
 }
 
 /* budget day 2.5 none: GPU-hours and money in each period */
 static bh_rc
-site_take_budget(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_budget(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice periods = { "period", bh_period_names, BH_PERIODS };
     struct bh_budget *budget = &((struct bh_ev_tenant *)into)->budget;
@@ -613,11 +613,11 @@ site_find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
 
 /* sku small 2; said again, the later number holds */
 static bh_rc
-site_take_sku_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_sku_limit(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_tenant_quota like = { .scope = BH_QUOTA_SKU }, *quota = NULL;
     uint32_t count = 0;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, values[0], &like.of, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_SKU, values[0], &like.of, err);
 
     if (rc == BH_OK)
         rc = bh_parse_u32(values[1], 0, 1000000, &count, err);
@@ -630,7 +630,7 @@ site_take_sku_limit(struct bh_story *story, const char *const *values, void *int
 
 /* model H100-80GB 2 1: limit and guarantee in GPUs; "none" and 0 are no limit and none */
 static bh_rc
-site_take_model(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_model(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_tenant_quota like = { .scope = BH_QUOTA_MODEL, .of = bh_model_find(values[0]) };
     struct bh_tenant_quota *quota = NULL;
@@ -653,7 +653,7 @@ site_take_model(struct bh_story *story, const char *const *values, void *into, s
 }
 
 /* clang-format off */
-static const struct bh_story_option tenant_options[] = {
+static const struct bh_scenario_option tenant_options[] = {
     { "boundary", 1, site_take_boundary }, { "dedicated-nodes", 0, site_take_dedicated },
     { "limit", 1, site_take_limit },       { "guarantee", 1, site_take_guarantee },
     { "lends", 1, site_take_lends },       { "user-limit", 1, site_take_user_limit },
@@ -667,7 +667,7 @@ static const struct bh_story_option tenant_options[] = {
 
 /* The tenant above a path, 0 for none. */
 static bh_rc
-site_find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_parent, struct bh_err *err)
+site_find_parent(struct bh_scenario_run *run, const char *path, bh_tenant_id *ret_parent, struct bh_err *err)
 {
     const char *slash = strrchr(path, '/');
     char parent[BH_WORD_MAX];
@@ -676,78 +676,78 @@ site_find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_par
     if (!slash)
         return BH_OK;
     snprintf(parent, sizeof parent, "%.*s", (int)(slash - path), path);
-    return bh_names_find(story->names, BH_NAMED_TENANT, parent, &ret_parent->v, err);
+    return bh_names_find(run->names, BH_NAMED_TENANT, parent, &ret_parent->v, err);
 }
 
 static bh_rc
-site_play_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_tenant(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_options options = { 3, tenant_options, BH_COUNT(tenant_options) };
+    static const struct bh_scenario_options options = { 3, tenant_options, BH_COUNT(tenant_options) };
     struct bh_event event = { .kind = BH_EV_TENANT, .u.tenant = { .limit = BH_UNLIMITED } };
     struct bh_ev_tenant *tenant = &event.u.tenant;
     uint32_t kind;
     bh_rc rc = bh_word_choose(&kinds, words->at[2], &kind, err);
 
     if (rc == BH_OK)
-        rc = site_find_parent(story, words->at[1], &tenant->parent, err);
+        rc = site_find_parent(run, words->at[1], &tenant->parent, err);
     if (rc == BH_OK)
-        rc = bh_options_take(story, words, &options, tenant, err);
+        rc = bh_scenario_options_read(run, words, &options, tenant, err);
     if (rc == BH_OK)
-        rc = bh_names_add(story->names, BH_NAMED_TENANT, words->at[1], &tenant->tenant.v, err);
+        rc = bh_names_add(run->names, BH_NAMED_TENANT, words->at[1], &tenant->tenant.v, err);
     if (rc != BH_OK)
         return rc;
     tenant->kind = (enum bh_tenant_kind)kind;
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 static bh_rc
-site_play_change(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_change(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_options options = { 2, tenant_options, BH_COUNT(tenant_options) };
+    static const struct bh_scenario_options options = { 2, tenant_options, BH_COUNT(tenant_options) };
     struct bh_event event = { .kind = BH_EV_TENANT };
     struct bh_tenant_view view;
-    bh_rc rc = bh_story_tenant(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_tenant(run, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
     event.u.tenant = view.settings;
-    rc = bh_options_take(story, words, &options, &event.u.tenant, err);
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+    rc = bh_scenario_options_read(run, words, &options, &event.u.tenant, err);
+    return rc == BH_OK ? bh_scenario_run_send(run, &event, err) : rc;
 }
 
 /* move acme/vision/train acme/speech: it is acme/speech/train then, with its jobs */
 static bh_rc
-site_play_move(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_move(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_TENANT };
     const char *slash = strrchr(words->at[1], '/');
     char path[BH_WORD_MAX * 2];
     struct bh_tenant_view view;
-    bh_rc rc = bh_story_tenant(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_tenant(run, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
     event.u.tenant = view.settings;
-    rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &event.u.tenant.parent.v, err);
+    rc = bh_names_find(run->names, BH_NAMED_TENANT, words->at[2], &event.u.tenant.parent.v, err);
     if (rc == BH_OK)
-        rc = bh_story_ask(story, &event, err);
+        rc = bh_scenario_run_send(run, &event, err);
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "%.120s/%.120s", words->at[2], slash ? slash + 1 : words->at[1]);
-    return bh_names_change(story->names, BH_NAMED_TENANT, view.settings.tenant.v, path, err);
+    return bh_names_change(run->names, BH_NAMED_TENANT, view.settings.tenant.v, path, err);
 }
 
 static bh_rc
-site_play_remove_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_remove_tenant(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_TENANT_REMOVE };
     bh_tenant_id *tenant = &event.u.tenant.tenant;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[1], &tenant->v, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_TENANT, words->at[1], &tenant->v, err);
 
     if (rc == BH_OK)
-        rc = bh_story_ask(story, &event, err);
+        rc = bh_scenario_run_send(run, &event, err);
     if (rc == BH_OK)
-        bh_names_drop(story->names, BH_NAMED_TENANT, tenant->v);
+        bh_names_drop(run->names, BH_NAMED_TENANT, tenant->v);
     return rc;
 }
 

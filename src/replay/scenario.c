@@ -8,9 +8,9 @@
 enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200, PATH_MAX_BYTES = 4096 };
 
 static const struct bh_statement *const themes[] = {
-    bh_site_statements,   bh_job_statements,    bh_time_statements,   bh_expect_statements,
-    bh_whatif_statements, bh_defrag_statements, bh_layout_statements, bh_share_statements,
-    bh_health_statements, bh_frame_statements,
+    bh_site_statements,   bh_settings_statements, bh_tenant_statements, bh_job_statements,
+    bh_time_statements,   bh_expect_statements,   bh_whatif_statements, bh_defrag_statements,
+    bh_layout_statements, bh_share_statements,    bh_health_statements, bh_frame_statements,
 };
 
 /* A file being played. */

@@ -1,16 +1,8 @@
 #include "replay/scenario_run.h"
 
-#include "base/num.h"
 #include "engine/read/view.h"
 
 /* Faults of GPUs, and operators who keep work off them. */
-
-bh_rc
-bh_scenario_read_burn_in(struct bh_scenario_run *run, const char *const *values, void *into,
-                         struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->burn_in_ns, err);
-}
 
 /* fault gpu1/0 reset gpu: what is to be done, and whose leases end */
 static bh_rc

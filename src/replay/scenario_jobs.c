@@ -3,69 +3,16 @@
 
 #include "base/num.h"
 #include "base/time.h"
-#include "replay/scenario_run.h"
+#include "replay/scenario_option.h"
 
 static const struct bh_choice priorities = { "priority", bh_priority_names, BH_PRIORITIES };
 static const struct bh_choice contracts = { "contract", bh_contract_names, BH_CONTRACTS };
 static const struct bh_choice job_kinds = { "kind", bh_job_kind_names, BH_JOB_KINDS };
 
-static bh_rc
-jobs_take_count(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->count, err);
-}
-
-static bh_rc
-jobs_take_gang(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->gang, err);
-}
-
-static bh_rc
-jobs_take_priority(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    uint32_t priority;
-    bh_rc rc = bh_word_choose(&priorities, values[0], &priority, err);
-    if (rc != BH_OK)
-        return rc;
-
-    ((struct bh_ev_submit *)into)->priority = (enum bh_priority)priority;
-    return BH_OK;
-}
-
-static bh_rc
-jobs_take_contract(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    uint32_t contract;
-    bh_rc rc = bh_word_choose(&contracts, values[0], &contract, err);
-    if (rc != BH_OK)
-        return rc;
-
-    ((struct bh_ev_submit *)into)->contract = (enum bh_contract)contract;
-    return BH_OK;
-}
-
-static bh_rc
-jobs_take_kind(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    uint32_t kind;
-    bh_rc rc = bh_word_choose(&job_kinds, values[0], &kind, err);
-    if (rc != BH_OK)
-        return rc;
-
-    ((struct bh_ev_submit *)into)->kind = (enum bh_job_kind)kind;
-    return BH_OK;
-}
-
-static bh_rc
-jobs_take_time_limit(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
-}
-
 /* So long after it is submitted. */
 static bh_rc
-jobs_take_deadline(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
+jobs_read_deadline(struct bh_scenario_run *run, const struct bh_scenario_option *option,
+                   const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_submit *submit = into;
     bh_rc rc = bh_parse_span(values[0], &submit->deadline_ns, err);
@@ -75,20 +22,8 @@ jobs_take_deadline(struct bh_scenario_run *run, const char *const *values, void 
 }
 
 static bh_rc
-jobs_take_grace(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->grace_ns, err);
-}
-
-static bh_rc
-jobs_take_hold(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    ((struct bh_ev_submit *)into)->hold = true;
-    return BH_OK;
-}
-
-static bh_rc
-jobs_take_cores(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
+jobs_read_cores(struct bh_scenario_run *run, const struct bh_scenario_option *option,
+                const char *const *values, void *into, struct bh_err *err)
 {
     uint64_t milli = 0;
     bh_rc rc = bh_parse_parts(values[0], 1000, &milli, err);
@@ -98,7 +33,8 @@ jobs_take_cores(struct bh_scenario_run *run, const char *const *values, void *in
 }
 
 static bh_rc
-jobs_take_memory(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
+jobs_read_memory(struct bh_scenario_run *run, const struct bh_scenario_option *option,
+                 const char *const *values, void *into, struct bh_err *err)
 {
     uint64_t bytes = 0;
     bh_rc rc = bh_parse_bytes(values[0], &bytes, err);
@@ -107,23 +43,21 @@ jobs_take_memory(struct bh_scenario_run *run, const char *const *values, void *i
     return rc;
 }
 
-static bh_rc
-jobs_take_user(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
-}
-
-/* clang-format off */
+#define FIELD(name) offsetof(struct bh_ev_submit, name)
 static const struct bh_scenario_option submit_options[] = {
-    { "count", 1, jobs_take_count },        { "gang", 1, jobs_take_gang },
-    { "priority", 1, jobs_take_priority },
-    { "on-preempt", 1, jobs_take_contract }, { "kind", 1, jobs_take_kind },
-    { "time-limit", 1, jobs_take_time_limit }, { "hold", 0, jobs_take_hold },
-    { "deadline", 1, jobs_take_deadline },     { "grace", 1, jobs_take_grace },
-    { "user", 1, jobs_take_user },             { "cpu", 1, jobs_take_cores },
-    { "memory", 1, jobs_take_memory },
+    { "count", 1, bh_scenario_read_number, FIELD(count), .most = 1000 },
+    { "gang", 1, bh_scenario_read_number, FIELD(gang), .most = 1000 },
+    { "priority", 1, bh_scenario_read_word, FIELD(priority), .choice = &priorities },
+    { "on-preempt", 1, bh_scenario_read_word, FIELD(contract), .choice = &contracts },
+    { "kind", 1, bh_scenario_read_word, FIELD(kind), .choice = &job_kinds },
+    { "time-limit", 1, bh_scenario_read_span, FIELD(time_limit_ns) },
+    { "hold", 0, bh_scenario_read_switch, FIELD(hold) },
+    { "deadline", 1, jobs_read_deadline },
+    { "grace", 1, bh_scenario_read_span, FIELD(grace_ns) },
+    { "user", 1, bh_scenario_read_number, FIELD(principal.v), .least = 1, .most = 1000000 },
+    { "cpu", 1, jobs_read_cores },
+    { "memory", 1, jobs_read_memory },
 };
-/* clang-format on */
 
 static bh_rc
 jobs_play_submit(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
@@ -134,10 +68,12 @@ jobs_play_submit(struct bh_scenario_run *run, const struct bh_words *words, stru
     uint32_t cursor = 0, id;
     bh_rc rc = bh_names_find(run->names, BH_NAMED_TENANT, words->at[2], &submit.tenant.v, err);
 
-    if (rc == BH_OK)
-        rc = bh_names_find(run->names, BH_NAMED_SKU, words->at[3], &submit.sku.v, err);
-    if (rc == BH_OK)
-        rc = bh_scenario_options_read(run, words, &options, &submit, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_names_find(run->names, BH_NAMED_SKU, words->at[3], &submit.sku.v, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_scenario_options_read(run, words, &options, &submit, err);
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
         struct bh_event event = { .kind = BH_EV_SUBMIT, .u.submit = submit };
 

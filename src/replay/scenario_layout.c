@@ -12,29 +12,16 @@ play_driver(struct bh_scenario_run *run, const struct bh_words *words, struct bh
     enum { FIXED, OLD, DRIVERS };
     static const char *const drivers[DRIVERS] = { "fixed", "old" };
     static const struct bh_choice choice = { "driver", drivers, DRIVERS };
-    struct bh_event event = { .kind = BH_EV_GPU };
-    struct bh_gpu_view view;
+    struct bh_event event;
     uint32_t driver;
-    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_report(run, words->at[1], &event, err);
     if (rc != BH_OK)
         return rc;
 
     rc = bh_word_choose(&choice, words->at[2], &driver, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
-                                      .node = view.node,
-                                      .model = view.model,
-                                      .mig_capable = view.mig_capable,
-                                      .managed = view.managed,
-                                      .cordoned = view.cordoned,
-                                      .fenced = view.fenced,
-                                      .keeps = view.keeps,
-                                      .link = view.link,
-                                      .numa = view.numa,
-                                      .layout = view.layout,
-                                      .share_limit = view.share_limit,
-                                      .lone_carve = driver == OLD };
+    event.u.gpu.lone_carve = driver == OLD;
     return bh_scenario_run_send(run, &event, err);
 }
 

@@ -68,6 +68,19 @@ bh_scenario_run_gpu(const struct bh_scenario_run *run, const char *name, struct 
 }
 
 bh_rc
+bh_scenario_run_report(const struct bh_scenario_run *run, const char *name, struct bh_event *ret_event,
+                       struct bh_err *err)
+{
+    struct bh_gpu_view view;
+    bh_rc rc = bh_scenario_run_gpu(run, name, &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    *ret_event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_view_gpu_report(&view) };
+    return BH_OK;
+}
+
+bh_rc
 bh_scenario_run_tenant(const struct bh_scenario_run *run, const char *path, struct bh_tenant_view *ret_view,
                        struct bh_err *err)
 {
@@ -79,34 +92,5 @@ bh_scenario_run_tenant(const struct bh_scenario_run *run, const char *path, stru
     if (!bh_view_tenant(bh_world_engine(run->world), (bh_tenant_id){ id }, bh_world_now_ns(run->world),
                         ret_view))
         return bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now", path);
-    return BH_OK;
-}
-
-static const struct bh_scenario_option *
-find_option(const struct bh_scenario_options *options, const char *word)
-{
-    for (uint32_t i = 0; i < options->count; i++)
-        if (strcmp(options->rows[i].word, word) == 0)
-            return &options->rows[i];
-    return NULL;
-}
-
-bh_rc
-bh_scenario_options_read(struct bh_scenario_run *run, const struct bh_words *words,
-                         const struct bh_scenario_options *options, void *into, struct bh_err *err)
-{
-    for (uint32_t at = options->first; at < words->count;) {
-        const struct bh_scenario_option *option = find_option(options, words->at[at]);
-        bh_rc rc;
-
-        if (!option)
-            return bh_err_set(err, BH_INVALID, "unknown option %.80s", words->at[at]);
-        if (words->count - at - 1 < option->values)
-            return bh_err_set(err, BH_INVALID, "%s wants %u values", option->word, option->values);
-        rc = option->take(run, &words->at[at + 1], into, err);
-        if (rc != BH_OK)
-            return rc;
-        at += 1 + option->values;
-    }
     return BH_OK;
 }

@@ -38,6 +38,10 @@ BH_MUST_USE bh_rc bh_scenario_run_job(const struct bh_scenario_run *run, const c
 BH_MUST_USE bh_rc bh_scenario_run_gpu(const struct bh_scenario_run *run, const char *name,
                                       struct bh_gpu_view *ret_view, struct bh_err *err);
 
+/* The GPU of that name as an event that changes nothing yet. */
+BH_MUST_USE bh_rc bh_scenario_run_report(const struct bh_scenario_run *run, const char *name,
+                                         struct bh_event *ret_event, struct bh_err *err);
+
 /* The tenant of that path, as the engine has it. */
 BH_MUST_USE bh_rc bh_scenario_run_tenant(const struct bh_scenario_run *run, const char *path,
                                          struct bh_tenant_view *ret_view, struct bh_err *err);
@@ -51,42 +55,25 @@ struct bh_statement {
     bh_rc (*play)(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err);
 };
 
-/* Options of a statement: words from at[first] on, each followed by its values. */
-struct bh_scenario_option {
-    const char *word;
-    uint32_t values;
-    bh_rc (*take)(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err);
-};
-struct bh_scenario_options {
-    uint32_t first;
-    const struct bh_scenario_option *rows;
-    uint32_t count;
-};
-
-/* Read them into `into`.  BH_INVALID: an unknown word, a value that is missing. */
-BH_MUST_USE bh_rc bh_scenario_options_read(struct bh_scenario_run *run, const struct bh_words *words,
-                                           const struct bh_scenario_options *options, void *into,
-                                           struct bh_err *err);
-
 /* The statements, by theme; each list ends with a word that is NULL. */
-extern const struct bh_statement bh_site_statements[];   /* nodes, GPUs, tenants, SKUs */
-extern const struct bh_statement bh_job_statements[];    /* jobs */
-extern const struct bh_statement bh_time_statements[];   /* time, failures, crashes */
-extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
-extern const struct bh_statement bh_whatif_statements[]; /* what would be */
-extern const struct bh_statement bh_defrag_statements[]; /* moves */
-extern const struct bh_statement bh_layout_statements[]; /* what shall stand on GPUs */
-extern const struct bh_statement bh_share_statements[];  /* shares of GPUs */
-/* A share of a SKU's row as a profile's number: "1/4", or "25%,18Gi+hard", bytes rounded up to
- * parts.  BH_INVALID, BH_RANGE: there is no such share of the model. */
+extern const struct bh_statement bh_site_statements[];     /* nodes, GPUs, SKUs */
+extern const struct bh_statement bh_settings_statements[]; /* of the whole site, and forecasts */
+extern const struct bh_statement bh_tenant_statements[];   /* tenants */
+extern const struct bh_statement bh_job_statements[];      /* jobs */
+extern const struct bh_statement bh_time_statements[];     /* time, failures, crashes */
+extern const struct bh_statement bh_expect_statements[];   /* what must be true now */
+extern const struct bh_statement bh_whatif_statements[];   /* what would be */
+extern const struct bh_statement bh_defrag_statements[];   /* moves */
+extern const struct bh_statement bh_layout_statements[];   /* declared layouts of GPUs */
+extern const struct bh_statement bh_share_statements[];    /* shares of GPUs */
+extern const struct bh_statement bh_health_statements[];   /* faults, cordons */
+extern const struct bh_statement bh_frame_statements[];    /* on other statements */
+
+/* A row of a SKU: "H100-80GB=1g.10gb", "H100-80GB=whole", or a share, "H100-80GB=1/4,18Gi+hard",
+ * with bytes rounded up to parts.  BH_INVALID, BH_RANGE: the model has no such partition. */
+BH_MUST_USE bh_rc bh_scenario_parse_sku_row(const char *word, struct bh_sku_model *ret_row,
+                                            struct bh_err *err);
 BH_MUST_USE bh_rc bh_scenario_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_profile,
                                           struct bh_err *err);
-
-/* `settings burn-in SPAN`, as struct bh_scenario_option takes it. */
-bh_rc bh_scenario_read_burn_in(struct bh_scenario_run *run, const char *const *values, void *into,
-                               struct bh_err *err);
-
-extern const struct bh_statement bh_health_statements[]; /* faults, cordons */
-extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 
 #endif

@@ -41,12 +41,11 @@ bh_scenario_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret
 static bh_rc
 play_share(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_event event = { .kind = BH_EV_GPU };
-    struct bh_gpu_view view;
+    struct bh_event event;
     char number[8] = "";
     size_t length = strlen(words->at[2]);
     uint32_t percent;
-    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_report(run, words->at[1], &event, err);
     if (rc != BH_OK)
         return rc;
 
@@ -56,19 +55,7 @@ play_share(struct bh_scenario_run *run, const struct bh_words *words, struct bh_
     rc = bh_parse_u32(number, 0, 100 * BH_SHARE_OVERSUBSCRIBE_MAX, &percent, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
-                                      .node = view.node,
-                                      .model = view.model,
-                                      .mig_capable = view.mig_capable,
-                                      .managed = view.managed,
-                                      .cordoned = view.cordoned,
-                                      .fenced = view.fenced,
-                                      .keeps = view.keeps,
-                                      .link = view.link,
-                                      .numa = view.numa,
-                                      .layout = view.layout,
-                                      .lone_carve = view.lone_carve,
-                                      .share_limit = BH_GPU_PARTS / 100 * percent };
+    event.u.gpu.share_limit = BH_GPU_PARTS / 100 * percent;
     return bh_scenario_run_send(run, &event, err);
 }
 

@@ -4,7 +4,7 @@
 #include "api/whatif/proposal.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "replay/scenario_run.h"
+#include "replay/scenario_option.h"
 
 static const char *const effects[BH_FX_JOB] = {
     [BH_FX_CARVE] = "carve",     [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
@@ -51,13 +51,8 @@ play_delay(struct bh_scenario_run *run, const struct bh_words *words, struct bh_
 }
 
 static bh_rc
-take_times(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_node_model_fault *)into)->times, err);
-}
-
-static bh_rc
-take_gpu(struct bh_scenario_run *run, const char *const *values, void *into, struct bh_err *err)
+read_gpu(struct bh_scenario_run *run, const struct bh_scenario_option *option, const char *const *values,
+         void *into, struct bh_err *err)
 {
     return bh_names_find(run->names, BH_NAMED_GPU, values[0], &((struct bh_node_model_fault *)into)->gpu.v,
                          err);
@@ -67,16 +62,18 @@ take_gpu(struct bh_scenario_run *run, const char *const *values, void *into, str
 static bh_rc
 play_fail(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_scenario_option rows[] = { { "times", 1, take_times }, { "on", 1, take_gpu } };
+    static const struct bh_scenario_option rows[] = {
+        { "times", 1, bh_scenario_read_number, offsetof(struct bh_node_model_fault, times), .least = 1,
+          .most = 1000000 },
+        { "on", 1, read_gpu },
+    };
     static const struct bh_scenario_options options = { 3, rows, BH_COUNT(rows) };
     struct bh_node_model_fault fault = { .times = 1 };
     uint32_t kind;
-    bh_rc rc = BH_OK;
+    bh_rc rc;
 
     if (strcmp(words->at[1], "next") != 0)
-        rc = bh_err_set(err, BH_INVALID, "expected: fail next EFFECT");
-    if (rc != BH_OK)
-        return rc;
+        return bh_err_set(err, BH_INVALID, "expected: fail next EFFECT");
     rc = bh_word_choose(&effect_choice, words->at[2], &kind, err);
     if (rc != BH_OK)
         return rc;

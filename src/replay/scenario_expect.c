@@ -194,7 +194,7 @@ play_expect_reserved(struct bh_scenario_run *run, const struct bh_words *words, 
 
 /* ---- gangs ---- */
 
-/* expect-nodes a 2: its members stand on so many nodes */
+/* expect-nodes a 2: its members are on so many nodes */
 static bh_rc
 play_expect_nodes(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
@@ -219,8 +219,7 @@ play_expect_nodes(struct bh_scenario_run *run, const struct bh_words *words, str
     }
     if (count == wanted)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "job %s stands on %u nodes, expected %u", words->at[1], count,
-                      wanted);
+    return bh_err_set(err, BH_CONFLICT, "job %s is on %u nodes, expected %u", words->at[1], count, wanted);
 }
 
 /* expect-member a 2 running [gpu1]: a member's state and node; "done" when it has ended */
@@ -251,15 +250,15 @@ play_expect_member(struct bh_scenario_run *run, const struct bh_words *words, st
 /* ---- places ---- */
 
 static bh_rc
-expect_pieces_of(struct bh_scenario_run *run, const char *name, struct bh_job_view *ret_view,
-                 struct bh_err *err)
+expect_partitions_of(struct bh_scenario_run *run, const char *name, struct bh_job_view *ret_view,
+                     struct bh_err *err)
 {
     bh_rc rc = bh_scenario_run_job(run, name, ret_view, err);
     if (rc != BH_OK)
         return rc;
 
     if (ret_view->partition_count == 0)
-        return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no place", name,
+        return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no partition", name,
                           bh_job_state_names[ret_view->state]);
     return BH_OK;
 }
@@ -290,12 +289,12 @@ expect_check_shared(struct bh_scenario_run *run, const struct bh_words *words, b
 
     for (uint32_t i = 1; i < words->count; i++)
         for (uint32_t k = i + 1; k < words->count; k++) {
-            rc = expect_pieces_of(run, words->at[i], &a, err);
+            rc = expect_partitions_of(run, words->at[i], &a, err);
             if (rc == BH_OK)
-                rc = expect_pieces_of(run, words->at[k], &b, err);
+                rc = expect_partitions_of(run, words->at[k], &b, err);
             if (rc == BH_OK && share(&a, &b) != wanted)
                 rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i], words->at[k],
-                                wanted ? "stand apart" : "stand together");
+                                wanted ? "are apart" : "are together");
             if (rc != BH_OK)
                 return rc;
         }
@@ -358,7 +357,7 @@ expect_is_described(const char *wanted, const char *partition)
 
 static uint32_t
 expect_describe_gpu(const struct bh_scenario_run *run, bh_gpu_id gpu,
-                    char ret_pieces[GPU_PARTITIONS_MAX][BH_WORD_MAX])
+                    char ret_partitions[GPU_PARTITIONS_MAX][BH_WORD_MAX])
 {
     struct bh_partition_view view;
     uint32_t cursor = 0, count = 0;
@@ -369,7 +368,7 @@ expect_describe_gpu(const struct bh_scenario_run *run, bh_gpu_id gpu,
 
         if (!bh_same(view.partition.gpu, gpu))
             continue;
-        bh_buf_init_fixed(&buf, ret_pieces[count], BH_WORD_MAX);
+        bh_buf_init_fixed(&buf, ret_partitions[count], BH_WORD_MAX);
         expect_describe(run, &view, &buf);
         if (bh_buf_text(&buf))
             count++;
@@ -400,7 +399,7 @@ expect_mismatch(const struct bh_scenario_run *run, const char *name, bh_gpu_id g
     for (uint32_t i = 0; i < count; i++)
         bh_buf_printf(&buf, " %s", partitions[i]);
     return bh_err_set(err, BH_CONFLICT, "GPU %s has:%s", name,
-                      !bh_buf_text(&buf) ? " many pieces"
+                      !bh_buf_text(&buf) ? " many partitions"
                       : count            ? list
                                          : " nothing");
 }

@@ -46,7 +46,7 @@ play_hit(struct bh_scenario_run *run, const struct bh_words *words, struct bh_er
     if (rc != BH_OK)
         return rc;
     if (view.partition_count == 0)
-        return bh_err_set(err, BH_CONFLICT, "%s has no piece", words->at[1]);
+        return bh_err_set(err, BH_CONFLICT, "%s has no partition", words->at[1]);
     event.u.health = (struct bh_ev_health){ .gpu = view.partitions[0].gpu,
                                             .partition = view.partitions[0].partition,
                                             .then = (enum bh_fault_then)then,

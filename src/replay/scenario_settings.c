@@ -53,7 +53,7 @@ settings_play_settings(struct bh_scenario_run *run, const struct bh_words *words
     return rc == BH_OK ? bh_scenario_run_send(run, &event, err) : rc;
 }
 
-/* outlook acme/vision wants 1.5 | outlook gpu1 hot | outlook H100-80GB=1g.10gb ready 2: what
+/* forecast acme/vision wants 1.5 | forecast gpu1 hot | forecast H100-80GB=1g.10gb ready 2: what
  * forecasts say from now on. */
 static bh_rc
 settings_parse_advice(struct bh_scenario_run *run, const struct bh_words *words,
@@ -84,7 +84,7 @@ settings_parse_advice(struct bh_scenario_run *run, const struct bh_words *words,
 }
 
 static bh_rc
-settings_play_outlook(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
+settings_play_forecast(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_ADVICE };
     bh_rc rc = settings_parse_advice(run, words, &event.u.advice, err);
@@ -100,6 +100,6 @@ const struct bh_statement bh_settings_statements[] = {
       "[defrag off|suggest|on] [defrag-moves N] [defrag-gain PERCENT] "
       "[defrag-gpu-hours HOURS] [defrag-rest SPAN]",
       settings_play_settings },
-    { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", settings_play_outlook },
+    { "forecast", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", settings_play_forecast },
     { NULL, 0, 0, NULL, NULL },
 };

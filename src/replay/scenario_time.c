@@ -84,9 +84,9 @@ play_fail(struct bh_scenario_run *run, const struct bh_words *words, struct bh_e
     return bh_node_model_fail(bh_world_node_model(run->world), &fault, err);
 }
 
-/* The GPU instances under a job vanish, as when somebody destroys them by hand. */
+/* The GPU instances under a job vanish, as when an operator destroys them by hand. */
 static bh_rc
-play_lose_pieces(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
+play_lose_partitions(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_job_view view;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
@@ -94,13 +94,13 @@ play_lose_pieces(struct bh_scenario_run *run, const struct bh_words *words, stru
         return rc;
 
     if (view.partition_count == 0)
-        return bh_err_set(err, BH_NOT_FOUND, "job %s holds no piece", words->at[1]);
+        return bh_err_set(err, BH_NOT_FOUND, "job %s holds no partition", words->at[1]);
     for (uint32_t i = 0; i < view.partition_count; i++) {
         struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
                                   .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED, 0 } };
 
         if (!bh_node_model_has_partition(bh_world_node_model(run->world), view.partitions[i].partition))
-            return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet", words->at[1]);
+            return bh_err_set(err, BH_NOT_FOUND, "the partitions of job %s are not carved yet", words->at[1]);
         bh_node_model_lose_partition(bh_world_node_model(run->world), view.partitions[i].partition);
         rc = bh_scenario_run_send(run, &event, err);
         if (rc != BH_OK)
@@ -133,7 +133,7 @@ const struct bh_statement bh_time_statements[] = {
     { "advance", 1, 1, "SPAN", play_advance },
     { "delay", 2, 2, "EFFECT SPAN", play_delay },
     { "fail", 2, 6, "next EFFECT [times N] [on GPU]", play_fail },
-    { "lose-pieces", 1, 1, "JOB", play_lose_pieces },
+    { "lose-partitions", 1, 1, "JOB", play_lose_partitions },
     { "crash", 0, 0, "", play_crash },
     { "daemon-down", 0, 0, "", play_daemon_down },
     { "daemon-up", 0, 0, "", play_daemon_up },

@@ -100,8 +100,8 @@ class Script:
         return f"try whatif {self.pick(f'cancel {self.job()}', f'gpu {self.pick(*GPUS)} cordoned', self.submit()[4:])}"
 
     def gpu(self):
-        turn = self.pick("cordoned", "uncordoned", "lost", "mended", "mended", "managed", "unmanaged")
-        return f"try gpu {self.pick(*GPUS)} {turn}"
+        change = self.pick("cordoned", "uncordoned", "lost", "mended", "mended", "managed", "unmanaged")
+        return f"try gpu {self.pick(*GPUS)} {change}"
 
     def node(self):
         node = self.pick("n1", "n2")
@@ -124,7 +124,7 @@ class Script:
             (30, lambda: f"advance {self.dice.randint(0, 40)}s"),
             (8, lambda: f"delay {self.pick(*EFFECTS)} {self.dice.randint(0, 20)}s"),
             (8, lambda: f"fail next {self.pick(*EFFECTS[:5])} times {self.dice.randint(1, 3)}"),
-            (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-pieces {self.job()}"),
+            (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-partitions {self.job()}"),
             (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu), (2, self.host),
             (3, self.boundary), (3, self.tree), (2, self.sku), (4, self.limit),
             (4, self.promise), (4, self.settings), (1, self.whatif),

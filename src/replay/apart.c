@@ -50,7 +50,7 @@ add_line(const struct apart_line *line, const struct apart_line *other, enum bh_
     }
 }
 
-/* Whether two partitions that different jobs hold may stand where they stand. */
+/* Whether two partitions that different jobs hold may be where they are. */
 static bool
 may_stand(const struct bh_engine *engine, const struct bh_partition_view *a,
           const struct bh_partition_view *b)
@@ -90,7 +90,7 @@ bh_apart_check(const struct bh_engine *engine, char *ret_what, size_t size)
         for (uint32_t b = a + 1; b < count; b++) {
             if (may_stand(engine, &partitions[a], &partitions[b]))
                 continue;
-            snprintf(ret_what, size, "jobs %" PRIu64 " and %" PRIu64 " stand closer than allowed",
+            snprintf(ret_what, size, "jobs %" PRIu64 " and %" PRIu64 " are closer than allowed",
                      partitions[a].job.v, partitions[b].job.v);
             return false;
         }

@@ -47,7 +47,7 @@ bh_scenario_print_statements(FILE *out)
 /* ---- TAP ---- */
 
 static void
-scenario_tell_failure(struct player *player, const struct bh_err *err)
+scenario_report_failure(struct player *player, const struct bh_err *err)
 {
     struct bh_tap *tap = player->tap;
 
@@ -64,7 +64,7 @@ scenario_tell_failure(struct player *player, const struct bh_err *err)
 }
 
 static void
-scenario_tell_success(struct player *player)
+scenario_report_success(struct player *player)
 {
     player->tap->count++;
     if (player->tap->out)
@@ -87,9 +87,9 @@ finish_scenario(struct player *player)
     if (!player->failed && rc == BH_OK)
         rc = bh_world_check_replay(player->run.world, &err);
     if (rc != BH_OK)
-        scenario_tell_failure(player, &err);
+        scenario_report_failure(player, &err);
     if (!player->failed)
-        scenario_tell_success(player);
+        scenario_report_success(player);
     bh_scenario_run_fini(&player->run);
     player->open = player->failed = false;
 }
@@ -268,7 +268,7 @@ scenario_play_line(struct player *player, const char *line, size_t length)
     else if (rc == BH_OK)
         rc = scenario_play_statement(&player->run, &words, &err);
     if (rc != BH_OK)
-        scenario_tell_failure(player, &err);
+        scenario_report_failure(player, &err);
 }
 
 static void
@@ -295,7 +295,7 @@ bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text, si
     finish_scenario(&player);
     if (tap->count == count) {
         bh_err_set(&err, BH_INVALID, "there is no scenario in it");
-        scenario_tell_failure(&player, &err);
+        scenario_report_failure(&player, &err);
     }
 }
 
@@ -312,6 +312,6 @@ bh_scenario_play_file(struct bh_tap *tap, const char *path)
     if (rc == BH_OK)
         bh_scenario_play_text(tap, path, text.bytes, text.length);
     else
-        scenario_tell_failure(&player, &err);
+        scenario_report_failure(&player, &err);
     bh_buf_fini(&text);
 }

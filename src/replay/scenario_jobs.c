@@ -155,18 +155,18 @@ jobs_parse_finish(const struct bh_words *words, struct finish *ret_finish, struc
 
 /* Those of a job that are meant and run end by themselves. */
 static bh_rc
-jobs_finish_members(struct bh_scenario_run *run, const struct bh_told *told, const struct finish *finish,
-                    struct bh_err *err)
+jobs_finish_members(struct bh_scenario_run *run, const struct bh_reported_job *reported,
+                    const struct finish *finish, struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_NOT_FOUND, "it has no such member that runs");
 
-    for (uint32_t i = 0; i < told->gang; i++) {
+    for (uint32_t i = 0; i < reported->gang; i++) {
         struct bh_ev_ended end = finish->end;
         bh_rc one;
 
         if (finish->member != EVERY && finish->member != i)
             continue;
-        end.lease.v = told->lease.v + i;
+        end.lease.v = reported->lease.v + i;
         one = bh_world_exit(run->world, &end, err);
         if (one == BH_BUG || finish->member == i)
             return one;
@@ -184,15 +184,15 @@ jobs_play_finish(struct bh_scenario_run *run, const struct bh_words *words, stru
     bh_rc rc = jobs_parse_finish(words, &finish, err);
 
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
-        struct bh_told told;
+        struct bh_reported_job reported;
         uint32_t id;
 
         rc = bh_names_find(run->names, BH_NAMED_JOB, name, &id, err);
         if (rc != BH_OK)
             return rc;
-        if (!bh_world_told(run->world, (bh_job_id){ id }, &told) || !told.lease.v)
+        if (!bh_world_reported(run->world, (bh_job_id){ id }, &reported) || !reported.lease.v)
             return bh_err_set(err, BH_NOT_FOUND, "job %s has no lease", name);
-        rc = jobs_finish_members(run, &told, &finish, err);
+        rc = jobs_finish_members(run, &reported, &finish, err);
         if (rc != BH_OK)
             bh_err_wrap(err, "job %s", name);
     }

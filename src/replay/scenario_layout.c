@@ -3,7 +3,7 @@
 #include "model/layout.h"
 #include "replay/scenario_run.h"
 
-/* What shall stand on GPUs, and drivers that must not carve beside other tenants. */
+/* Declared layouts of GPUs, and drivers that must not carve beside other tenants. */
 
 /* driver gpu1/0 old */
 static bh_rc

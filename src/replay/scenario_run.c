@@ -39,16 +39,16 @@ bh_rc
 bh_scenario_run_job(const struct bh_scenario_run *run, const char *name, struct bh_job_view *ret_view,
                     struct bh_err *err)
 {
-    struct bh_told told;
+    struct bh_reported_job reported;
     uint32_t id;
     bh_rc rc = bh_names_find(run->names, BH_NAMED_JOB, name, &id, err);
 
     if (rc != BH_OK || bh_view_job(bh_world_engine(run->world), (bh_job_id){ id }, ret_view))
         return rc;
-    if (!bh_world_told(run->world, (bh_job_id){ id }, &told))
+    if (!bh_world_reported(run->world, (bh_job_id){ id }, &reported))
         return bh_err_set(err, BH_NOT_FOUND, "job %.80s was never accepted", name);
     *ret_view = (struct bh_job_view){
-        .job = { id }, .state = told.state, .cause = told.cause, .exit_status = told.exit_status
+        .job = { id }, .state = reported.state, .cause = reported.cause, .exit_status = reported.exit_status
     };
     return BH_OK;
 }

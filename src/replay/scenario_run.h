@@ -29,7 +29,7 @@ BH_MUST_USE bh_rc bh_scenario_run_send(struct bh_scenario_run *run, struct bh_ev
 /* What the daemon does now and then: with defrag: on, the present plan is carried out. */
 BH_MUST_USE bh_rc bh_scenario_run_defragment(struct bh_scenario_run *run, struct bh_err *err);
 
-/* The job of that name: as the engine has it, or, after its end, as it was told
+/* The job of that name: as the engine has it, or, after its end, as it was reported
  * (`ret_view->lease` is 0 then).  BH_NOT_FOUND: no such name, or never submitted. */
 BH_MUST_USE bh_rc bh_scenario_run_job(const struct bh_scenario_run *run, const char *name,
                                       struct bh_job_view *ret_view, struct bh_err *err);

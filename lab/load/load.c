@@ -22,7 +22,8 @@ bh_load_fini(struct bh_load *load)
 void
 bh_load_set_rack(struct bh_load *load, uint32_t nodes, uint32_t gpus_each)
 {
-    load->rack = (struct bh_course_rack){ .nodes = nodes, .gpus_each = gpus_each, .model = BH_GPU_H100_80GB };
+    load->rack =
+        (struct bh_simulation_rack){ .nodes = nodes, .gpus_each = gpus_each, .model = BH_GPU_H100_80GB };
     free(load->skus);
     load->skus = calloc(1, sizeof load->skus[0]);
     BH_ASSERT(load->skus);
@@ -95,7 +96,7 @@ bh_load_find_tenant(const struct bh_load *load, const char *name)
 }
 
 void
-bh_load_add(struct bh_load *load, const struct bh_course_job *job)
+bh_load_add(struct bh_load *load, const struct bh_simulation_job *job)
 {
     if (load->job_count == load->job_capacity) {
         load->job_capacity = load->job_capacity ? load->job_capacity * 2 : 1024;
@@ -107,7 +108,7 @@ bh_load_add(struct bh_load *load, const struct bh_course_job *job)
 }
 
 struct sorted {
-    struct bh_course_job job;
+    struct bh_simulation_job job;
     uint32_t workload, at;
 };
 
@@ -138,9 +139,9 @@ bh_load_sort(struct bh_load *load)
 }
 
 static bh_part_ns
-load_work_of(const struct bh_course_job *job)
+load_work_of(const struct bh_simulation_job *job)
 {
-    return (bh_part_ns)job->count * (job->gang > 1 ? job->gang : 1) * job->work_ns;
+    return (bh_part_ns)job->count * bh_simulation_job_members(job) * job->work_ns;
 }
 
 bh_part_ns
@@ -191,10 +192,10 @@ bh_load_guarantee(struct bh_load *load, uint32_t permille)
     }
 }
 
-struct bh_course_plan
+struct bh_simulation_plan
 bh_load_plan(const struct bh_load *load)
 {
-    return (struct bh_course_plan){
+    return (struct bh_simulation_plan){
         .site = { .racks = &load->rack,
                   .rack_count = 1,
                   .skus = load->skus,

@@ -215,13 +215,13 @@ mig_print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_P
 }
 
 static void
-mig_print_run(FILE *out, const struct bh_mig_course *course, const struct bh_mig_outcome *outcome)
+mig_print_run(FILE *out, const struct bh_mig_run *run, const struct bh_mig_outcome *outcome)
 {
     fprintf(out,
             "{\"mix\":\"%s\",\"load\":%.3f,\"policy\":\"%s\",\"seed\":%" PRIu64
             ",\"gpus\":%u,\"arrivals\":%u,\"acceptance\":%.6f,\"utilisation\":%.6f",
-            course->mix->name, course->load, bh_mig_policy_names[course->policy], course->seed, course->gpus,
-            course->arrivals, outcome->acceptance, outcome->utilisation);
+            run->mix->name, run->load, bh_mig_policy_names[run->policy], run->seed, run->gpus, run->arrivals,
+            outcome->acceptance, outcome->utilisation);
     mig_print_kinds(out, "asked", outcome->asked);
     mig_print_kinds(out, "refused", outcome->refused);
     fputs("}\n", out);
@@ -230,21 +230,21 @@ mig_print_run(FILE *out, const struct bh_mig_course *course, const struct bh_mig
 static void
 mig_run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
 {
-    struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
-                                    .mix = mix,
-                                    .load = load,
-                                    .policy = (enum bh_mig_policy)policy,
-                                    .gpus = test->options->gpus,
-                                    .arrivals = test->options->arrivals };
+    struct bh_mig_run run = { .model = BH_GPU_H100_80GB,
+                              .mix = mix,
+                              .load = load,
+                              .policy = (enum bh_mig_policy)policy,
+                              .gpus = test->options->gpus,
+                              .arrivals = test->options->arrivals };
     double sum = 0;
 
     for (uint32_t i = 0; i < test->seeds; i++) {
         struct bh_mig_outcome outcome;
 
-        course.seed = test->options->first_seed + i;
-        outcome = bh_mig_course_run(&course);
+        run.seed = test->options->first_seed + i;
+        outcome = bh_mig_run_play(&run);
         if (test->options->json)
-            mig_print_run(test->out, &course, &outcome);
+            mig_print_run(test->out, &run, &outcome);
         test->cell.by_seed[policy][i] = 100 * outcome.acceptance;
         sum += 100 * outcome.acceptance;
     }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "lab/mig/course.h"
+#include "lab/mig/run.h"
 
 /* The MIG test: slice-weighted acceptance of placement policies on 80 GB GPUs, by mix of
  * profiles and offered load (docs/lab.md). */

@@ -14,7 +14,7 @@ struct bh_load {
     struct bh_simulation_job *jobs;
     uint32_t *workloads; /* by job: which one of the workloads it is a part of */
     uint32_t sku_count, tenant_count, job_count, workload_count;
-    uint32_t tenant_capacity, job_capacity;
+    uint32_t tenant_capacity, name_capacity, job_capacity, workload_capacity;
 };
 
 /* Release what a load owns; it may be all zero. */

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
+
+enum { ROWS_MAX = 1 << 28 };
 
 void
 bh_simulated_forecast_init(struct bh_simulated_forecast *forecast, uint64_t slot_ns)
@@ -29,12 +32,9 @@ bh_simulated_forecast_update(struct bh_simulated_forecast *forecast, const struc
 {
     struct bh_forecast_series *series = &forecast->series;
     uint32_t rows = series->count + bh_forecast_series_needed(engine);
+    bool fits = rows == 0 || bh_vec_reserve(&series->rows, &series->max, rows, ROWS_MAX);
 
-    if (rows > series->max) {
-        series->rows = realloc(series->rows, rows * sizeof *series->rows);
-        BH_ASSERT(series->rows);
-        series->max = rows;
-    }
+    BH_ASSERT(fits);
     bh_forecast_series_observe(series, engine, now_ns);
     forecast->next_ns = now_ns + series->slot_ns / BH_FORECAST_SAMPLES;
 }

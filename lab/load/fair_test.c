@@ -87,12 +87,6 @@ test_judge(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_figures), cmocka_unit_test(test_shares),
-                                        cmocka_unit_test(test_judge) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_figures), cmocka_unit_test(test_shares),
+                                           cmocka_unit_test(test_judge) };
+BH_TEST_MAIN(tests)

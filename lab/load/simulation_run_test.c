@@ -274,19 +274,13 @@ test_lending_by_forecast_preempts_less(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_preemption),
-        cmocka_unit_test(test_delays_and_limit),
-        cmocka_unit_test(test_grows_and_repeats),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pieces_carved_ahead_spare_waiting),
-        cmocka_unit_test(test_lending_by_forecast_preempts_less),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_waits),
+    cmocka_unit_test(test_preemption),
+    cmocka_unit_test(test_delays_and_limit),
+    cmocka_unit_test(test_grows_and_repeats),
+    cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_pieces_carved_ahead_spare_waiting),
+    cmocka_unit_test(test_lending_by_forecast_preempts_less),
+};
+BH_TEST_MAIN(tests)

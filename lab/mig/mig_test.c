@@ -221,19 +221,13 @@ results_are_a_table_or_lines_of_json(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placements_are_those_of_the_anchors),
-        cmocka_unit_test(policies_go_where_their_names_say),
-        cmocka_unit_test(no_policy_refuses_what_fits),
-        cmocka_unit_test(a_run_depends_on_its_seed_alone),
-        cmocka_unit_test(ours_accepts_more_than_the_others_do),
-        cmocka_unit_test(options_are_understood_or_refused),
-        cmocka_unit_test(results_are_a_table_or_lines_of_json),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(placements_are_those_of_the_anchors),
+    cmocka_unit_test(policies_go_where_their_names_say),
+    cmocka_unit_test(no_policy_refuses_what_fits),
+    cmocka_unit_test(a_run_depends_on_its_seed_alone),
+    cmocka_unit_test(ours_accepts_more_than_the_others_do),
+    cmocka_unit_test(options_are_understood_or_refused),
+    cmocka_unit_test(results_are_a_table_or_lines_of_json),
+};
+BH_TEST_MAIN(tests)

@@ -115,16 +115,10 @@ binding_refuses(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commits),
-        cmocka_unit_test(commits_as_others_do),
-        cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(binding_refuses),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(commits),
+    cmocka_unit_test(commits_as_others_do),
+    cmocka_unit_test(reads_what_it_writes),
+    cmocka_unit_test(binding_refuses),
+};
+BH_TEST_MAIN(tests)

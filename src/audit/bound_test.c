@@ -88,11 +88,5 @@ nothing(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(carried_on), cmocka_unit_test(nothing) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(carried_on), cmocka_unit_test(nothing) };
+BH_TEST_MAIN(tests)

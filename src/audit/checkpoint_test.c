@@ -133,16 +133,10 @@ round_trip(void **state)
     assert_int_equal(bh_checkpoint_sign(crypto, &made, private_key, &out, &err), BH_INVALID);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_the_sample),
-        cmocka_unit_test(witnesses),
-        cmocka_unit_test(signs_and_refuses),
-        cmocka_unit_test(round_trip),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(opens_the_sample),
+    cmocka_unit_test(witnesses),
+    cmocka_unit_test(signs_and_refuses),
+    cmocka_unit_test(round_trip),
+};
+BH_TEST_MAIN(tests)

@@ -232,14 +232,8 @@ texts_that_are_there(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_goes_with_its_key),
-        cmocka_unit_test(texts_that_are_there),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_text_goes_with_its_key),
+    cmocka_unit_test(texts_that_are_there),
+};
+BH_TEST_MAIN(tests)

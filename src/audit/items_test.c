@@ -81,14 +81,8 @@ writes_a_list(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_way),
-        cmocka_unit_test(writes_a_list),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_way),
+    cmocka_unit_test(writes_a_list),
+};
+BH_TEST_MAIN(tests)

@@ -112,15 +112,9 @@ digests_as_others_do(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(job_status_refuses),
-        cmocka_unit_test(digests_as_others_do),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(reads_what_it_writes),
+    cmocka_unit_test(job_status_refuses),
+    cmocka_unit_test(digests_as_others_do),
+};
+BH_TEST_MAIN(tests)

@@ -129,15 +129,9 @@ text_forms(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_roots),
-        cmocka_unit_test(every_size),
-        cmocka_unit_test(text_forms),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(known_roots),
+    cmocka_unit_test(every_size),
+    cmocka_unit_test(text_forms),
+};
+BH_TEST_MAIN(tests)

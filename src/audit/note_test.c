@@ -205,17 +205,11 @@ keys_that_follow_each_other(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys),
-        cmocka_unit_test(notes),
-        cmocka_unit_test(signs_as_go_does),
-        cmocka_unit_test(keys_that_follow_each_other),
-        cmocka_unit_test(note_every_bit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(keys),
+    cmocka_unit_test(notes),
+    cmocka_unit_test(signs_as_go_does),
+    cmocka_unit_test(keys_that_follow_each_other),
+    cmocka_unit_test(note_every_bit),
+};
+BH_TEST_MAIN(tests)

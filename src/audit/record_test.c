@@ -235,17 +235,11 @@ texts_that_need_escapes(void **state)
     assert_string_equal(read.verb, record.verb);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes),
-        cmocka_unit_test(reads_back),
-        cmocka_unit_test(record_refuses),
-        cmocka_unit_test(record_every_bit),
-        cmocka_unit_test(texts_that_need_escapes),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(writes),
+    cmocka_unit_test(reads_back),
+    cmocka_unit_test(record_refuses),
+    cmocka_unit_test(record_every_bit),
+    cmocka_unit_test(texts_that_need_escapes),
+};
+BH_TEST_MAIN(tests)

@@ -59,14 +59,8 @@ reads_back(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_way),
-        cmocka_unit_test(reads_back),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_way),
+    cmocka_unit_test(reads_back),
+};
+BH_TEST_MAIN(tests)

@@ -87,15 +87,9 @@ bounds_lists(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_items),
-        cmocka_unit_test(reads_parts),
-        cmocka_unit_test(bounds_lists),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(reads_items),
+    cmocka_unit_test(reads_parts),
+    cmocka_unit_test(bounds_lists),
+};
+BH_TEST_MAIN(tests)

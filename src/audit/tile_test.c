@@ -179,14 +179,8 @@ tiles(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),   cmocka_unit_test(other_paths), cmocka_unit_test(widths),
-        cmocka_unit_test(bundles), cmocka_unit_test(tiles),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(paths),   cmocka_unit_test(other_paths), cmocka_unit_test(widths),
+    cmocka_unit_test(bundles), cmocka_unit_test(tiles),
+};
+BH_TEST_MAIN(tests)

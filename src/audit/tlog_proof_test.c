@@ -150,16 +150,10 @@ tlog_proof_every_bit(void **state)
     }
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_and_read),
-        cmocka_unit_test(tlog_proof_forms),
-        cmocka_unit_test(too_many_hashes),
-        cmocka_unit_test(tlog_proof_every_bit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(written_and_read),
+    cmocka_unit_test(tlog_proof_forms),
+    cmocka_unit_test(too_many_hashes),
+    cmocka_unit_test(tlog_proof_every_bit),
+};
+BH_TEST_MAIN(tests)

@@ -323,16 +323,10 @@ finds_every_flipped_bit(void **state)
     free(journal);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_journal),
-        cmocka_unit_test(pruned_journal),
-        cmocka_unit_test(finds_each_fault),
-        cmocka_unit_test(finds_every_flipped_bit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(good_journal),
+    cmocka_unit_test(pruned_journal),
+    cmocka_unit_test(finds_each_fault),
+    cmocka_unit_test(finds_every_flipped_bit),
+};
+BH_TEST_MAIN(tests)

@@ -95,11 +95,5 @@ datasets_stand_beside_the_rest_of_the_site(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(datasets_stand_beside_the_rest_of_the_site) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(datasets_stand_beside_the_rest_of_the_site) };
+BH_TEST_MAIN(tests)

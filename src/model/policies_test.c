@@ -144,15 +144,9 @@ denied_prefixes_of_a_branch_are_counted_together(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_above_a_tenant_hold_for_it),
-        cmocka_unit_test(a_site_file_with_a_policy_that_widens_is_refused),
-        cmocka_unit_test(denied_prefixes_of_a_branch_are_counted_together),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(those_above_a_tenant_hold_for_it),
+    cmocka_unit_test(a_site_file_with_a_policy_that_widens_is_refused),
+    cmocka_unit_test(denied_prefixes_of_a_branch_are_counted_together),
+};
+BH_TEST_MAIN(tests)

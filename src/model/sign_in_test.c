@@ -109,14 +109,8 @@ groups_and_people_begin_with_their_issuer(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(groups_and_people_begin_with_their_issuer),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_wrong_is_named),
+    cmocka_unit_test(groups_and_people_begin_with_their_issuer),
+};
+BH_TEST_MAIN(tests)

@@ -331,16 +331,10 @@ kinds_go_by_depth(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_site_is_right),
-        cmocka_unit_test(faults_name_the_entry),
-        cmocka_unit_test(faults_say_what_helps),
-        cmocka_unit_test(kinds_go_by_depth),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_whole_site_is_right),
+    cmocka_unit_test(faults_name_the_entry),
+    cmocka_unit_test(faults_say_what_helps),
+    cmocka_unit_test(kinds_go_by_depth),
+};
+BH_TEST_MAIN(tests)

@@ -302,17 +302,11 @@ descriptions_are_in_order(void **state)
     assert_true(bh_fields_ordered(&bh_job_spec_fields));
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
-                                        cmocka_unit_test(texts_have_a_longest),
-                                        cmocka_unit_test(numbers_are_read),
-                                        cmocka_unit_test(numbers_of_what_was_taken),
-                                        cmocka_unit_test(a_working_directory_of_its_own),
-                                        cmocka_unit_test(a_mount_has_its_place),
-                                        cmocka_unit_test(descriptions_are_in_order) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
+                                           cmocka_unit_test(texts_have_a_longest),
+                                           cmocka_unit_test(numbers_are_read),
+                                           cmocka_unit_test(numbers_of_what_was_taken),
+                                           cmocka_unit_test(a_working_directory_of_its_own),
+                                           cmocka_unit_test(a_mount_has_its_place),
+                                           cmocka_unit_test(descriptions_are_in_order) };
+BH_TEST_MAIN(tests)

@@ -384,19 +384,13 @@ denials_say_what_lacks_and_what_to_do(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grants_decide),
-        cmocka_unit_test(every_condition_counts),
-        cmocka_unit_test(what_one_may_is_listed),
-        cmocka_unit_test(a_folder_is_found_from_below_and_above),
-        cmocka_unit_test(a_jobs_mounts_ask_for_rights),
-        cmocka_unit_test(paths_are_no_way_in),
-        cmocka_unit_test(denials_say_what_lacks_and_what_to_do),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(grants_decide),
+    cmocka_unit_test(every_condition_counts),
+    cmocka_unit_test(what_one_may_is_listed),
+    cmocka_unit_test(a_folder_is_found_from_below_and_above),
+    cmocka_unit_test(a_jobs_mounts_ask_for_rights),
+    cmocka_unit_test(paths_are_no_way_in),
+    cmocka_unit_test(denials_say_what_lacks_and_what_to_do),
+};
+BH_TEST_MAIN(tests)

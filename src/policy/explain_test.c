@@ -392,14 +392,8 @@ no_reason_names_what_its_reader_may_not_see(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sentences_read_as_written),
-        cmocka_unit_test(no_reason_names_what_its_reader_may_not_see),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sentences_read_as_written),
+    cmocka_unit_test(no_reason_names_what_its_reader_may_not_see),
+};
+BH_TEST_MAIN(tests)

@@ -222,15 +222,9 @@ nothing_is_read_that_is_not_there(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variables_of_ptx_are_found),
-        cmocka_unit_test(the_image_for_the_device_counts),
-        cmocka_unit_test(nothing_is_read_that_is_not_there),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(variables_of_ptx_are_found),
+    cmocka_unit_test(the_image_for_the_device_counts),
+    cmocka_unit_test(nothing_is_read_that_is_not_there),
+};
+BH_TEST_MAIN(tests)

@@ -43,7 +43,6 @@ static int run_help(int count, char **words);
 static int
 run_version(int count, char **words)
 {
-    (void)count, (void)words;
     return puts("bulkhead-lab " BULKHEAD_VERSION) < 0 ? BH_MODE_FAILED : BH_MODE_OK;
 }
 
@@ -85,7 +84,6 @@ static const struct bh_mode modes[] = {
 static int
 run_help(int count, char **words)
 {
-    (void)count, (void)words;
     bh_modes_print(program, modes, sizeof modes / sizeof modes[0], stdout);
     fputs("\nOptions of forecast, with their defaults:\n", stdout);
     bh_forecast_print_options(stdout);

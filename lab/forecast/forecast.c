@@ -18,7 +18,6 @@ enum { PATH_MAX_BYTES = 4096, SERIES_MAX = 10000, LEAST_GPUS = 4, MINUTE_S = 60 
 static bh_rc
 forecast_take_source(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
-    (void)err;
     options->source = value;
     return BH_OK;
 }
@@ -26,7 +25,6 @@ forecast_take_source(struct bh_forecast_options *options, const char *value, str
 static bh_rc
 forecast_take_svg(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
-    (void)err;
     options->svg = value;
     return BH_OK;
 }
@@ -34,7 +32,6 @@ forecast_take_svg(struct bh_forecast_options *options, const char *value, struct
 static bh_rc
 forecast_take_json(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
-    (void)value, (void)err;
     options->json = true;
     return BH_OK;
 }

@@ -61,7 +61,6 @@ count_words(const char *const *words)
 static void
 options_are_read_strictly(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(options_rows); i++) {
         const char *const *words = options_rows[i].words;
         struct bh_forecast_options options;
@@ -83,7 +82,6 @@ options_have_their_values(void **state)
     struct bh_forecast_options options;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_forecast_options_parse(12, words, &options, &err), BH_OK);
     assert_int_equal(options.horizon_count, 2);
     assert_true(options.horizons_ns[1] == 3 * HOUR && options.window_ns == 48 * HOUR);

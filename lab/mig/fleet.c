@@ -79,7 +79,6 @@ static int64_t
 fleet_first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
                 const struct bh_occupancy *after)
 {
-    (void)fleet, (void)before, (void)after;
     return 0;
 }
 
@@ -87,7 +86,6 @@ static int64_t
 fleet_worst_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
                 const struct bh_occupancy *after)
 {
-    (void)after;
     return -fleet_free_slices(fleet, before);
 }
 
@@ -95,7 +93,6 @@ static int64_t
 fleet_best_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
                const struct bh_occupancy *after)
 {
-    (void)after;
     return fleet_free_units(fleet, before);
 }
 

@@ -118,7 +118,6 @@ options_read_scale(struct bh_openb_options *options, const char *value, struct b
 static bh_rc
 options_read_sequences(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
-    (void)err;
     options->sequences = value;
     return BH_OK;
 }
@@ -126,7 +125,6 @@ options_read_sequences(struct bh_openb_options *options, const char *value, stru
 static bh_rc
 options_read_svg(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
-    (void)err;
     options->svg = value;
     return BH_OK;
 }

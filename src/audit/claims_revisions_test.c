@@ -74,7 +74,6 @@ texts_of_revisions(void **state)
         { "it is another thing's, too", KEPT + 1, "node.ended", 1, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name, differences(&rows[i]), rows[i].differences);
     BH_CHECK_DONE();

@@ -67,7 +67,6 @@ partitions_do_not_overlap(void **state)
     struct bh_node_model *nodes = nodes_with_gpu();
     struct bh_event event;
 
-    (void)state;
     assert_int_equal(
         perform(nodes, effect_on_partition(BH_FX_CARVE, 1, partition_at(1, "3g.40gb", 0)), NULL, &event),
         BH_OK);
@@ -89,7 +88,6 @@ a_partition_has_one_user(void **state)
     struct bh_node_model *nodes = nodes_with_gpu();
     struct bh_partition partition = partition_at(1, "3g.40gb", 0), elsewhere = partition_at(2, "3g.40gb", 4);
 
-    (void)state;
     assert_int_equal(perform(nodes, effect_on_lease(BH_FX_START, 1, 7), &partition, NULL), BH_BUG);
     assert_int_equal(perform(nodes, effect_on_partition(BH_FX_CARVE, 2, partition), NULL, NULL), BH_OK);
     assert_int_equal(perform(nodes, effect_on_partition(BH_FX_CARVE, 3, elsewhere), NULL, NULL), BH_OK);
@@ -111,7 +109,6 @@ a_repeat_is_answered_and_not_done_again(void **state)
     struct bh_event event = { .kind = BH_EV_TICK };
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(
         bh_node_model_fail(nodes, &(struct bh_node_model_fault){ .kind = BH_FX_CARVE, .times = 1 }, &err),
         BH_OK);
@@ -135,7 +132,6 @@ one_gpu_does_one_thing_after_the_other(void **state)
     struct bh_node_model_answer answer;
     struct bh_err err;
 
-    (void)state;
     bh_node_model_delay(nodes, BH_FX_CARVE, 10);
     assert_int_equal(bh_node_model_order(nodes, &(struct bh_node_model_order){ .effect = &first }, &err),
                      BH_OK);

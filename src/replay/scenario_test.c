@@ -72,7 +72,6 @@ static const struct {
 static void
 says_what_is_wrong_and_where(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char *said = NULL;
         size_t length = 0;
@@ -95,7 +94,6 @@ a_file_that_cannot_be_read_fails(void **state)
 {
     struct bh_tap tap = { .out = NULL };
 
-    (void)state;
     bh_scenario_play_file(&tap, "/nowhere/at/all.bh");
     assert_int_equal(tap.failed, 1);
 }

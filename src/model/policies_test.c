@@ -1,8 +1,6 @@
 #include "model/policies.h"
 
-#include "base/json.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 #define SKUS "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
 
@@ -10,16 +8,9 @@ static struct bh_site *
 site_of(struct bh_arena *arena, const char *yaml)
 {
     struct bh_site *site = bh_arena_alloc(arena, sizeof *site);
-    struct bh_buf json;
     struct bh_err err;
-    bh_rc rc;
 
-    bh_buf_init(&json, 1 << 16);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, &err);
-    assert_int_equal(rc, BH_OK);
-    rc = bh_json_decode(json.bytes, json.length, &bh_site_fields, site, arena, &err);
-    assert_int_equal(rc, BH_OK);
-    bh_buf_fini(&json);
+    assert_int_equal(bh_test_decode(yaml, &bh_site_fields, site, arena, &err), BH_OK);
     return site;
 }
 

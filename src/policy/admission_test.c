@@ -1,9 +1,7 @@
 #include "policy/admission.h"
 
-#include "base/json.h"
 #include "base/num.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 #include "model/geometry.h"
 
 #define SITE                                                                                                 \
@@ -31,16 +29,9 @@ close_arena(void **state)
 static void
 admission_decode(const char *yaml, const struct bh_fields *fields, void *ret_struct)
 {
-    struct bh_buf json;
     struct bh_err err;
-    bh_rc rc;
 
-    bh_buf_init(&json, 1 << 16);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, &err);
-    assert_int_equal(rc, BH_OK);
-    rc = bh_json_decode(json.bytes, json.length, fields, ret_struct, arena, &err);
-    assert_int_equal(rc, BH_OK);
-    bh_buf_fini(&json);
+    assert_int_equal(bh_test_decode(yaml, fields, ret_struct, arena, &err), BH_OK);
 }
 
 /* The policies of a site where acme/vision's says `policy`. */

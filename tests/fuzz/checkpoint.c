@@ -86,11 +86,8 @@ parse_frontier(const char *text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = bh_fuzz_text(data, size);
 
-    BH_ASSERT(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
     open_note(text);
     parse_key(text);
     parse_frontier(text);

@@ -15,7 +15,7 @@ run_forecast(int count, char **words)
     struct bh_forecast_options options;
     struct bh_err err = { 0 };
 
-    if (bh_forecast_options_parse(count, (const char *const *)words, &options, &err) != BH_OK)
+    if (bh_forecast_options_parse(count, words, &options, &err) != BH_OK)
         return bh_mode_refuse(program, &err);
     return bh_mode_report(program, bh_forecast_run(&options, stdout, &err), &err);
 }
@@ -26,16 +26,9 @@ run_mig(int count, char **words)
     struct bh_mig_options options;
     struct bh_err err = { 0 };
 
-    if (bh_mig_options_parse(count, (const char **)words, &options, &err) != BH_OK)
+    if (bh_mig_options_parse(count, words, &options, &err) != BH_OK)
         return bh_mode_refuse(program, &err);
     return bh_mode_report(program, bh_mig_test(&options, stdout, &err), &err);
-}
-
-/* The mode reads its own options, from its word on. */
-static int
-run_openb(int count, char **words)
-{
-    return bh_openb_main(count + 1, words - 1);
 }
 
 static int run_help(int count, char **words);
@@ -43,7 +36,6 @@ static int run_help(int count, char **words);
 static int
 run_version(int count, char **words)
 {
-    (void)count, (void)words;
     return puts("bulkhead-lab " BULKHEAD_VERSION) < 0 ? BH_MODE_FAILED : BH_MODE_OK;
 }
 
@@ -52,9 +44,9 @@ static const struct bh_mode modes[] = {
     { "forecast", "--data PATH [OPTION...]", 1, run_forecast,
       "Try the engine's forecasts on recorded demand: how far the last value was\n"
       "off, and how often what came stayed below each bound.\n" },
-    { "openb", "--data DIR [OPTION...]", 0, run_openb,
+    { "openb", "--data DIR [OPTION...]", 0, bh_openb_main,
       "Fill the cluster of the openb trace by a packing policy and say how many of\n"
-      "its GPUs are allocated; `openb --help` tells the options.\n" },
+      "its GPUs are allocated; `openb --help` lists the options.\n" },
     { "mig", "[OPTION...]", 0, run_mig,
       "Try placement policies on a stream of MIG jobs that are placed or refused at\n"
       "once: --mix M|all, --load L|all, --policy P|all, --seeds A-B, --gpus N,\n"
@@ -64,7 +56,7 @@ static const struct bh_mode modes[] = {
     { "kueue", "[OPTION...]", 0, bh_mode_kueue,
       "Kueue's baseline load: 15,000 workloads of 30 queues in 5 cohorts on 600 GPUs.\n"
       "--json  --svg FILE  --check N  --contract requeue|suspend|never\n"
-      "--min-runtime SPAN (nobody makes way before)\n"
+      "--min-runtime SPAN (no job makes way before)\n"
       "--together (workloads of 5 units on one node, harder than Kueue's)\n" },
     { "philly", "--data DIR [OPTION...]", 0, bh_mode_philly,
       "Microsoft's Philly jobs of 15 virtual clusters on 64 nodes of 8 GPUs, at\n"
@@ -85,7 +77,6 @@ static const struct bh_mode modes[] = {
 static int
 run_help(int count, char **words)
 {
-    (void)count, (void)words;
     bh_modes_print(program, modes, sizeof modes / sizeof modes[0], stdout);
     fputs("\nOptions of forecast, with their defaults:\n", stdout);
     bh_forecast_print_options(stdout);

@@ -104,7 +104,6 @@ static const struct {
 static void
 shapes_are_drawn(void **state)
 {
-    (void)state;
     holes[1] = NAN;
     holes[2] = INFINITY;
     for (size_t i = 0; i < BH_COUNT(shapes); i++) {
@@ -126,7 +125,6 @@ no_lines_give_empty_axes(void **state)
     struct bh_chart chart = { "nothing", "x", "y", NULL, 0 };
     char *text = chart_text(&chart);
 
-    (void)state;
     assert_true(is_well_formed(text));
     assert_non_null(strstr(text, ">1</text>"));
     assert_null(strstr(text, "class=\"l "));
@@ -150,7 +148,6 @@ static const struct {
 static void
 names_are_escaped(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         struct bh_chart_line line = { names[i].name, up, up, 4 };
         struct bh_chart chart = { names[i].name, names[i].name, names[i].name, &line, 1 };
@@ -171,7 +168,6 @@ many_lines_differ_and_have_room(void **state)
     struct bh_chart chart = { "many", "x", "y", lines, LINES_MAX };
     char *text;
 
-    (void)state;
     for (int i = 0; i < LINES_MAX; i++)
         lines[i] = (struct bh_chart_line){ "a line", up, down, 4 };
     text = chart_text(&chart);
@@ -190,7 +186,6 @@ long_lines_are_thinned_with_their_ends(void **state)
     struct bh_chart chart = { "long", "x", "y", &line, 1 };
     char *text, *again;
 
-    (void)state;
     assert_non_null(x);
     for (int i = 0; i < MANY; i++)
         x[i] = i;
@@ -210,7 +205,6 @@ long_lines_are_thinned_with_their_ends(void **state)
 static void
 the_checker_finds_faults(void **state)
 {
-    (void)state;
     assert_true(is_well_formed("<a><b c=\"1\"/>x &amp; y</a>"));
     assert_false(is_well_formed("<a><b></a></b>"));
     assert_false(is_well_formed("<a>x & y</a>"));

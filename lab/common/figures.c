@@ -3,15 +3,16 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
+
+enum { FIGURES_MAX = 1 << 28 };
 
 void
 bh_figures_add(struct bh_figures *figures, uint64_t value)
 {
-    if (figures->count == figures->capacity) {
-        figures->capacity = figures->capacity ? figures->capacity * 2 : 256;
-        figures->values = realloc(figures->values, figures->capacity * sizeof figures->values[0]);
-        BH_ASSERT(figures->values);
-    }
+    bool fits = bh_vec_reserve(&figures->values, &figures->capacity, figures->count + 1u, FIGURES_MAX);
+
+    BH_ASSERT(fits);
     figures->values[figures->count++] = value;
 }
 

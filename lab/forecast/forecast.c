@@ -11,159 +11,102 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "lab/common/flags.h"
 #include "lab/forecast/print.h"
 
 enum { PATH_MAX_BYTES = 4096, SERIES_MAX = 10000, LEAST_GPUS = 4, MINUTE_S = 60 };
 
 static bh_rc
-forecast_take_source(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_read_horizons(void *place, const char *value, struct bh_err *err)
 {
-    (void)err;
-    options->source = value;
-    return BH_OK;
-}
-
-static bh_rc
-forecast_take_svg(struct bh_forecast_options *options, const char *value, struct bh_err *err)
-{
-    (void)err;
-    options->svg = value;
-    return BH_OK;
-}
-
-static bh_rc
-forecast_take_json(struct bh_forecast_options *options, const char *value, struct bh_err *err)
-{
-    (void)value, (void)err;
-    options->json = true;
-    return BH_OK;
-}
-
-/* The next of a list at `*list`, which moves behind its comma. */
-static bool
-forecast_next_item(const char **list, char ret_item[32])
-{
-    size_t length = strcspn(*list, ",");
-
-    if (**list == '\0' || length >= 32)
-        return false;
-    memcpy(ret_item, *list, length);
-    ret_item[length] = '\0';
-    *list += length;
-    *list += **list == ',' && (*list)[1] != '\0';
-    return true;
-}
-
-static bh_rc
-forecast_take_horizons(struct bh_forecast_options *options, const char *value, struct bh_err *err)
-{
-    char item[32];
+    struct bh_forecast_options *options = place;
+    char item[BH_FLAG_ITEM_MAX];
 
     options->horizon_count = 0;
-    while (forecast_next_item(&value, item)) {
-        bh_ns *place = &options->horizons_ns[options->horizon_count];
+    while (bh_flag_next_item(&value, item)) {
+        bh_rc rc;
 
         if (options->horizon_count == BH_FORECAST_HORIZONS_MAX)
-            return bh_err_set(err, BH_RANGE, "--horizon: at most 8");
-        if (bh_parse_span(item, place, err) != BH_OK)
-            return bh_err_wrap(err, "--horizon");
-        options->horizon_count++;
+            return bh_err_set(err, BH_RANGE, "at most 8");
+        rc = bh_parse_span(item, &options->horizons_ns[options->horizon_count++], err);
+        if (rc != BH_OK)
+            return rc;
     }
     if (*value || options->horizon_count == 0)
-        return bh_err_set(err, BH_INVALID, "--horizon: expected spans, as in 1h,3h,24h");
+        return bh_err_set(err, BH_INVALID, "expected spans, as in 1h,3h,24h");
     return BH_OK;
 }
 
 static bh_rc
-forecast_take_quantiles(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_read_quantiles(void *place, const char *value, struct bh_err *err)
 {
-    char item[32];
+    struct bh_forecast_options *options = place;
+    char item[BH_FLAG_ITEM_MAX];
 
     options->q_count = 0;
-    while (forecast_next_item(&value, item)) {
+    while (bh_flag_next_item(&value, item)) {
         uint64_t q_bp;
+        bh_rc rc;
 
         if (options->q_count == BH_TRIAL_BOUNDS_MAX)
-            return bh_err_set(err, BH_RANGE, "--quantile: at most 4");
-        if (bh_parse_parts(item, 100, &q_bp, err) != BH_OK)
-            return bh_err_wrap(err, "--quantile");
+            return bh_err_set(err, BH_RANGE, "at most 4");
+        rc = bh_parse_parts(item, 100, &q_bp, err);
+        if (rc != BH_OK)
+            return rc;
         if (q_bp == 0 || q_bp > 10000)
-            return bh_err_set(err, BH_RANGE, "--quantile: %s is not in 0.01 .. 100", item);
+            return bh_err_set(err, BH_RANGE, "%s is not in 0.01 .. 100", item);
         options->q_bp[options->q_count++] = (uint32_t)q_bp;
     }
     if (*value || options->q_count == 0)
-        return bh_err_set(err, BH_INVALID, "--quantile: expected percents, as in 90,95,99");
+        return bh_err_set(err, BH_INVALID, "expected percents, as in 90,95,99");
     return BH_OK;
 }
 
 static bh_rc
-forecast_take_window(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_read_least(void *place, const char *value, struct bh_err *err)
 {
-    if (bh_parse_span(value, &options->window_ns, err) != BH_OK)
-        return bh_err_wrap(err, "--window");
-    return BH_OK;
-}
+    struct bh_forecast_options *options = place;
 
-static bh_rc
-forecast_take_every(struct bh_forecast_options *options, const char *value, struct bh_err *err)
-{
-    if (bh_parse_span(value, &options->every_ns, err) != BH_OK)
-        return bh_err_wrap(err, "--every");
-    if (options->every_ns < MINUTE_S * BH_NS_PER_S)
-        return bh_err_set(err, BH_RANGE, "--every: at least a minute");
-    return BH_OK;
-}
-
-static bh_rc
-forecast_take_least(struct bh_forecast_options *options, const char *value, struct bh_err *err)
-{
-    if (bh_parse_u32(value, 0, UINT32_MAX, &options->least, err) != BH_OK)
-        return bh_err_wrap(err, "--least");
     options->least_set = true;
-    return BH_OK;
+    return bh_parse_u32(value, 0, UINT32_MAX, &options->least, err);
 }
 
-static bh_rc
-forecast_take_take(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+enum { FLAGS = 9 };
+
+static void
+forecast_make_flags(struct bh_forecast_options *options, struct bh_flag ret_flags[FLAGS])
 {
-    for (uint32_t i = 0; i < BH_SERIES_TAKES; i++)
-        if (strcmp(bh_series_take_names[i], value) == 0) {
-            options->take = (enum bh_series_take)i;
-            return BH_OK;
-        }
-    return bh_err_set(err, BH_INVALID, "--take: expected mean, last or max");
-}
+    const struct bh_flag flags[FLAGS] = {
+        { "--data", BH_FLAG_TEXT, &options->source, .value = "PATH",
+          .help = "a file, a folder of *.csv, or one with helios/earth_vc" },
+        { "--horizon", BH_FLAG_READ, options, .read = forecast_read_horizons, .value = "LIST",
+          .help = "how far ahead (1h,3h,24h)" },
+        { "--quantile", BH_FLAG_READ, options, .read = forecast_read_quantiles, .value = "LIST",
+          .help = "percent to be kept below the bound (90,95,99)" },
+        { "--window", BH_FLAG_SPAN, &options->window_ns, .value = "SPAN",
+          .help = "how much past a bound is made of (7d)" },
+        { "--every", BH_FLAG_SPAN, &options->every_ns, .value = "SPAN", .help = "length of a slot (30m)" },
+        { "--take", BH_FLAG_CHOICE, &options->take, .names = bh_series_take_names,
+          .name_count = BH_SERIES_TAKES, .value = "WHAT",
+          .help = "of the rows in a slot: mean, last or max (mean)" },
+        { "--least", BH_FLAG_READ, options, .read = forecast_read_least, .value = "N",
+          .help = "leave out series of a lower mean (4 GPUs; else 0)" },
+        { "--json", BH_FLAG_ON, &options->json, .help = "print JSON" },
+        { "--svg", BH_FLAG_TEXT, &options->svg, .value = "FILE",
+          .help = "draw demand and its bounds over time" },
+    };
 
-static const struct option {
-    const char *name, *value; /* value NULL: none follows */
-    bh_rc (*take)(struct bh_forecast_options *options, const char *value, struct bh_err *err);
-    const char *doc;
-} table[] = {
-    { "--data", "PATH", forecast_take_source, "a file, a folder of *.csv, or one with helios/earth_vc" },
-    { "--horizon", "LIST", forecast_take_horizons, "how far ahead (1h,3h,24h)" },
-    { "--quantile", "LIST", forecast_take_quantiles, "percent to be kept below the bound (90,95,99)" },
-    { "--window", "SPAN", forecast_take_window, "how much past a bound is made of (7d)" },
-    { "--every", "SPAN", forecast_take_every, "length of a slot (30m)" },
-    { "--take", "WHAT", forecast_take_take, "of the rows in a slot: mean, last or max (mean)" },
-    { "--least", "N", forecast_take_least, "leave out series of a lower mean (4 GPUs; else 0)" },
-    { "--json", NULL, forecast_take_json, "print JSON" },
-    { "--svg", "FILE", forecast_take_svg, "draw demand and its bounds over time" },
-};
+    memcpy(ret_flags, flags, sizeof flags);
+}
 
 void
 bh_forecast_print_options(FILE *out)
 {
-    for (size_t i = 0; i < BH_COUNT(table); i++)
-        fprintf(out, "  %-10s %-5s %s\n", table[i].name, table[i].value ? table[i].value : "", table[i].doc);
-}
+    struct bh_forecast_options none;
+    struct bh_flag flags[FLAGS];
 
-static const struct option *
-forecast_find_option(const char *word)
-{
-    for (size_t i = 0; i < BH_COUNT(table); i++)
-        if (strcmp(table[i].name, word) == 0)
-            return &table[i];
-    return NULL;
+    forecast_make_flags(&none, flags);
+    bh_flags_print(out, flags, FLAGS);
 }
 
 /* A span as a number of slots, 1 .. most. */
@@ -184,17 +127,20 @@ forecast_check_span(const struct bh_forecast_options *options, const char *name,
 static bh_rc
 forecast_check_options(const struct bh_forecast_options *options, struct bh_err *err)
 {
-    bh_rc rc = forecast_check_span(options, "--window", options->window_ns, err);
+    bh_rc rc;
 
     if (!options->source)
         return bh_err_set(err, BH_INVALID, "forecast: --data PATH is missing");
+    if (options->every_ns < MINUTE_S * BH_NS_PER_S)
+        return bh_err_set(err, BH_RANGE, "--every: at least a minute");
+    rc = forecast_check_span(options, "--window", options->window_ns, err);
     for (uint32_t i = 0; i < options->horizon_count && rc == BH_OK; i++)
         rc = forecast_check_span(options, "--horizon", options->horizons_ns[i], err);
     return rc;
 }
 
 bh_rc
-bh_forecast_options_parse(int count, const char *const *words, struct bh_forecast_options *ret_options,
+bh_forecast_options_parse(int count, char **words, struct bh_forecast_options *ret_options,
                           struct bh_err *err)
 {
     const bh_ns hour = 3600 * BH_NS_PER_S;
@@ -206,21 +152,16 @@ bh_forecast_options_parse(int count, const char *const *words, struct bh_forecas
         .q_bp = { 9000, 9500, 9900 },
         .q_count = 3,
     };
+    struct bh_flag flags[FLAGS];
+    bh_rc rc;
 
-    for (int i = 0; i < count; i++) {
-        const struct option *option = forecast_find_option(words[i]);
-        bh_rc rc;
-
-        if (!option)
-            return bh_err_set(err, BH_INVALID, "forecast: unknown option %s", words[i]);
-        if (option->value && ++i == count)
-            return bh_err_set(err, BH_INVALID, "%s wants %s", option->name, option->value);
-        rc = option->take(&options, words[i], err);
-        if (rc != BH_OK)
-            return rc;
-    }
-    if (forecast_check_options(&options, err) != BH_OK)
-        return err->rc;
+    forecast_make_flags(&options, flags);
+    rc = bh_flags_parse(flags, FLAGS, count, words, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = forecast_check_options(&options, err);
+    if (rc != BH_OK)
+        return rc;
     *ret_options = options;
     return BH_OK;
 }

@@ -31,8 +31,8 @@ struct bh_forecast_options {
  *               multiple of --every
  *   BH_RANGE    a horizon or window longer than the engine's, more than there is room for
  */
-BH_MUST_USE bh_rc bh_forecast_options_parse(int count, const char *const *words,
-                                            struct bh_forecast_options *ret_options, struct bh_err *err);
+BH_MUST_USE bh_rc bh_forecast_options_parse(int count, char **words, struct bh_forecast_options *ret_options,
+                                            struct bh_err *err);
 
 /* One line each: what the options are called and what they mean. */
 void bh_forecast_print_options(FILE *out);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
 #include "base/num.h"
 
 enum { COLUMNS_MAX = 64, FIELD_MAX = 63, VALUE_MAX = 4000000, PLACES = 3 };
@@ -217,30 +218,21 @@ series_slot_value(const struct series_reader *reader)
     return (uint32_t)((reader->sum + reader->rows / 2) / reader->rows);
 }
 
-/* Room for `count` values; those that are new are none. */
-static void
-series_grow(struct series_reader *reader, uint32_t count)
-{
-    if (count <= reader->room)
-        return;
-    reader->room = count > 2 * reader->room ? count : 2 * reader->room;
-    reader->series.values = realloc(reader->series.values, reader->room * sizeof *reader->series.values);
-    BH_ASSERT(reader->series.values);
-}
-
 /* Put the open slot's value at its place; the slots that were passed over have none. */
 static bh_rc
 series_close_slot(struct series_reader *reader)
 {
     struct bh_series *series = &reader->series;
     uint64_t at;
+    bool fits;
 
     if (series->count == 0)
         series->first = reader->slot;
     at = reader->slot - series->first;
     if (at >= BH_SERIES_SLOTS_MAX)
         return series_blame(reader, BH_RANGE, "more than 1,048,576 slots", "");
-    series_grow(reader, (uint32_t)at + 1);
+    fits = bh_vec_reserve(&series->values, &reader->room, at + 1, BH_SERIES_SLOTS_MAX);
+    BH_ASSERT(fits);
     for (uint32_t i = series->count; i < at; i++)
         series->values[i] = BH_SERIES_NONE;
     series->values[at] = series_slot_value(reader);

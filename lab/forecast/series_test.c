@@ -34,7 +34,6 @@ static const struct {
 static void
 files_become_slots(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(reads); i++) {
         struct bh_series_source source = { "dir/acme.10min.csv", reads[i].text, strlen(reads[i].text),
                                            1800 * BH_NS_PER_S, reads[i].take };
@@ -90,7 +89,6 @@ static const struct {
 static void
 mistakes_are_named_with_their_line(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(refusals); i++) {
         struct bh_series_source source = { "f.csv", refusals[i].text, strlen(refusals[i].text),
                                            1800 * BH_NS_PER_S, BH_SERIES_MEAN };
@@ -110,7 +108,6 @@ the_mean_leaves_out_what_is_missing(void **state)
     uint32_t values[] = { 1000, NONE, 3000, NONE };
     struct bh_series series = { .values = values, .count = 4 };
 
-    (void)state;
     assert_true(bh_series_mean(&series) == 2);
     series.count = 0;
     assert_true(bh_series_mean(&series) == 0);

@@ -88,7 +88,6 @@ static const struct {
 static void
 measures_by_hand(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_trial_question question = { rows[i].steps, 8, { rows[i].q_bp }, 1 };
         uint32_t values[10];
@@ -142,7 +141,6 @@ errors_are_scaled_by_yesterday(void **state)
     struct seen seen = { .series = &series, .steps = 24 };
     struct bh_trial trial;
 
-    (void)state;
     make_days(values);
     bh_trial_run(&series, &question, &trial, see_moment, &seen);
     assert_int_equal(seen.count, LONG - LONG * 6 / 10);
@@ -162,7 +160,6 @@ the_engine_counts_the_same(void **state)
     struct bh_series series = series_of(values, LONG);
     struct bh_trial trial;
 
-    (void)state;
     for (uint32_t i = 0; i < LONG; i++) {
         seed = seed * 1664525 + 1013904223;
         values[i] = seed >> 16;
@@ -183,7 +180,6 @@ short_series_have_no_trial(void **state)
     struct bh_series series = series_of(values, 4);
     struct bh_trial trial;
 
-    (void)state;
     bh_trial_run(&series, &question, &trial, NULL, NULL);
     assert_int_equal(trial.judged, 0);
 }

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
+
+enum { ENTRIES_MAX = 1 << 28 };
 
 struct item {
     struct bh_agenda_entry entry;
@@ -41,23 +44,14 @@ before(const struct item *a, const struct item *b)
     return a->number < b->number;
 }
 
-static void
-make_room(struct bh_agenda *agenda)
-{
-    if (agenda->count < agenda->capacity)
-        return;
-    agenda->capacity = agenda->capacity ? agenda->capacity * 2 : 256;
-    agenda->items = realloc(agenda->items, agenda->capacity * sizeof agenda->items[0]);
-    BH_ASSERT(agenda->items);
-}
-
 void
 bh_agenda_add(struct bh_agenda *agenda, const struct bh_agenda_entry *entry)
 {
     struct item item = { *entry, agenda->added++ };
+    bool fits = bh_vec_reserve(&agenda->items, &agenda->capacity, agenda->count + 1u, ENTRIES_MAX);
     uint32_t at;
 
-    make_room(agenda);
+    BH_ASSERT(fits);
     for (at = agenda->count++; at > 0; at = (at - 1) / 2) {
         if (!before(&item, &agenda->items[(at - 1) / 2]))
             break;

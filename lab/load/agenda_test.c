@@ -28,11 +28,5 @@ test_order(void **state)
     bh_agenda_free(agenda);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_order) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_order) };
+BH_TEST_MAIN(tests)

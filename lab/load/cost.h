@@ -4,16 +4,16 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "lab/load/course.h"
+#include "lab/load/simulation_run.h"
 
-/* What a course cost in real time: the engine's steps, their records, and the driver. */
+/* What a simulation run cost in real time: the engine's steps, their records, and the driver. */
 
-void bh_cost_print(FILE *out, const struct bh_course *course);
+void bh_cost_print(FILE *out, const struct bh_simulation_run *run);
 
 /* As members of the object that is open. */
-void bh_cost_put(struct bh_json_writer *writer, const struct bh_course *course);
+void bh_cost_put(struct bh_json_writer *writer, const struct bh_simulation_run *run);
 
-/* How far a course is, on standard error when that is a terminal: a plan's progress
+/* How far a run is, on standard error when that is a terminal: a plan's progress
  * function, whose self is this. */
 struct bh_cost_progress {
     const char *what;

@@ -55,7 +55,7 @@ bh_fair_shares(const double *demands, const double *weights, uint32_t count, dou
 
 struct judge {
     const struct bh_load *load;
-    const struct bh_course *course;
+    const struct bh_simulation_run *run;
     struct bh_fair *fair;
     uint32_t tenants;
     double *wanted, *weights, *used, *entitled; /* of this window */
@@ -159,7 +159,7 @@ fair_note_errors(struct judge *judge)
 static void
 fair_judge_window(struct judge *judge, uint32_t window)
 {
-    const struct bh_meter *meter = judge->course->meter;
+    const struct bh_meter *meter = judge->run->meter;
     uint64_t length_ns = bh_meter_window_ns(meter);
     uint64_t rest_ns = bh_meter_span_ns(meter) - window * length_ns;
     double capacity = (double)bh_load_gpus(judge->load) * BH_GPU_PARTS
@@ -185,7 +185,7 @@ fair_judge_windows(struct judge *judge)
     struct bh_fair *fair = judge->fair;
     struct bh_figures *all = &judge->errors[judge->tenants];
 
-    fair->windows = bh_meter_windows(judge->course->meter);
+    fair->windows = bh_meter_windows(judge->run->meter);
     for (uint32_t window = 0; window < fair->windows; window++)
         fair_judge_window(judge, window);
     if (fair->contended)
@@ -197,7 +197,7 @@ fair_judge_windows(struct judge *judge)
 /* ---- jobs ---- */
 
 static uint64_t
-fair_finish_permille(const struct bh_course_job *job, const struct bh_course_end *end)
+fair_finish_permille(const struct bh_simulation_job *job, const struct bh_simulation_end *end)
 {
     uint64_t span_ns = end->end_ns - job->submit_ns;
 
@@ -210,8 +210,8 @@ fair_collect(const struct judge *judge, uint32_t tenant, uint32_t gpus, struct b
              struct bh_figures *ratios)
 {
     for (uint32_t i = 0; i < judge->load->job_count; i++) {
-        const struct bh_course_job *job = &judge->load->jobs[i];
-        const struct bh_course_end *end = &judge->course->ends[i];
+        const struct bh_simulation_job *job = &judge->load->jobs[i];
+        const struct bh_simulation_end *end = &judge->run->ends[i];
 
         if ((tenant && job->tenant.v != tenant) || (gpus && job->count != gpus))
             continue;
@@ -252,8 +252,7 @@ fair_judge_tenant(const struct judge *judge, uint32_t tenant, struct bh_fair_ten
     *ret_tenant = (struct bh_fair_tenant){
         .jobs = waits.count,
         .guarantee_milli = judge->load->tenants[tenant].guarantee * 1000 / BH_GPU_PARTS,
-        .used_gpu_s =
-            (uint64_t)(bh_meter_total(judge->course->meter, tenant).used / BH_GPU_PARTS / BH_NS_PER_S),
+        .used_gpu_s = (uint64_t)(bh_meter_total(judge->run->meter, tenant).used / BH_GPU_PARTS / BH_NS_PER_S),
         .entitled_gpu_s = (uint64_t)(judge->sum_entitled[tenant] / gpu_s),
         .wait_mean_ms = bh_figures_mean(&waits),
         .wait_p95_ms = bh_figures_quantile(&waits, 950),
@@ -269,7 +268,7 @@ fair_judge_tenant(const struct judge *judge, uint32_t tenant, struct bh_fair_ten
 static uint32_t
 fair_used_bp(const struct judge *judge, uint64_t until_ns)
 {
-    const struct bh_meter *meter = judge->course->meter;
+    const struct bh_meter *meter = judge->run->meter;
     uint64_t length_ns = bh_meter_window_ns(meter);
     uint32_t windows = (uint32_t)((until_ns + length_ns - 1) / length_ns);
     bh_part_ns used = 0, whole;
@@ -293,19 +292,19 @@ fair_judge_fleet(const struct judge *judge)
     bh_part_ns lost = 0;
 
     for (uint32_t i = 0; i < load->job_count; i++)
-        lost += judge->course->ends[i].lost;
+        lost += judge->run->ends[i].lost;
     fair->lost_gpu_s = (uint64_t)(lost / BH_GPU_PARTS / BH_NS_PER_S);
-    fair->makespan_s = judge->course->makespan_ns / BH_NS_PER_S;
-    fair->preemptions = (uint32_t)judge->course->preemptions;
+    fair->makespan_s = judge->run->makespan_ns / BH_NS_PER_S;
+    fair->preemptions = (uint32_t)judge->run->preemptions;
     if (load->job_count)
         fair->used_bp = fair_used_bp(judge, load->jobs[load->job_count - 1].submit_ns);
-    fair->used_whole_bp = fair_used_bp(judge, judge->course->makespan_ns);
+    fair->used_whole_bp = fair_used_bp(judge, judge->run->makespan_ns);
 }
 
 void
-bh_fair_judge(const struct bh_load *load, const struct bh_course *course, struct bh_fair *ret_fair)
+bh_fair_judge(const struct bh_load *load, const struct bh_simulation_run *run, struct bh_fair *ret_fair)
 {
-    struct judge judge = { .load = load, .course = course, .fair = ret_fair };
+    struct judge judge = { .load = load, .run = run, .fair = ret_fair };
 
     *ret_fair = (struct bh_fair){ .tenant_count = load->tenant_count };
     ret_fair->tenants = calloc(load->tenant_count + 1u, sizeof *ret_fair->tenants);

@@ -3,7 +3,7 @@
 
 #include "lab/load/load.h"
 
-/* How well and how fairly a course went.
+/* How well and how fairly a simulation run went.
  *
  * In each window a tenant is entitled to its weighted max-min share: capacity is filled up
  * in proportion to weights, nobody getting more than it wants (runs and waits for), and
@@ -49,8 +49,8 @@ struct bh_fair {
     uint32_t preemptions;
 };
 
-/* Judge a course of the load; release with bh_fair_fini. */
-void bh_fair_judge(const struct bh_load *load, const struct bh_course *course, struct bh_fair *ret_fair);
+/* Judge a run of the load; release with bh_fair_fini. */
+void bh_fair_judge(const struct bh_load *load, const struct bh_simulation_run *run, struct bh_fair *ret_fair);
 void bh_fair_fini(struct bh_fair *fair);
 
 /* Weighted max-min: fill `ret_shares` with what each of `count` gets of `capacity`, given

@@ -52,8 +52,8 @@ static void
 test_judge(void **state)
 {
     struct bh_load load = { 0 };
-    struct bh_course course;
-    struct bh_course_plan plan;
+    struct bh_simulation_run run;
+    struct bh_simulation_plan plan;
     struct bh_fair fair;
     struct bh_err err = { 0 };
 
@@ -61,17 +61,17 @@ test_judge(void **state)
     bh_load_add_tenant(&load, "a", (bh_tenant_id){ 0 });
     bh_load_add_tenant(&load, "b", (bh_tenant_id){ 0 });
     for (uint32_t tenant = 1; tenant <= 2; tenant++)
-        bh_load_add(&load, &(struct bh_course_job){ .work_ns = 10 * BH_NS_PER_S,
-                                                    .count = 1,
-                                                    .tenant = { tenant },
-                                                    .sku = { 1 },
-                                                    .priority = BH_PRIORITY_NORMAL });
+        bh_load_add(&load, &(struct bh_simulation_job){ .work_ns = 10 * BH_NS_PER_S,
+                                                        .count = 1,
+                                                        .tenant = { tenant },
+                                                        .sku = { 1 },
+                                                        .priority = BH_PRIORITY_NORMAL });
     bh_load_guarantee(&load, 1000);
     BH_CHECK_EQ("guarantee", load.tenants[0].guarantee, BH_GPU_PARTS / 2);
     plan = bh_load_plan(&load);
     plan.window_ns = 5 * BH_NS_PER_S;
-    assert_int_equal(bh_course_run(&plan, &course, &err), BH_OK);
-    bh_fair_judge(&load, &course, &fair);
+    assert_int_equal(bh_simulation_run_play(&plan, &run, &err), BH_OK);
+    bh_fair_judge(&load, &run, &fair);
     BH_CHECK_EQ("windows", fair.windows, 4);
     BH_CHECK_EQ("contended", fair.contended, 2);
     BH_CHECK_EQ("one had all: 1/2", fair.jain_bp, 5000);
@@ -82,17 +82,11 @@ test_judge(void **state)
     BH_CHECK_EQ("entitled", fair.tenants[1].entitled_gpu_s, 15);
     BH_CHECK_EQ("finish ratio", fair.finish_p95_permille, 2000);
     bh_fair_fini(&fair);
-    bh_course_fini(&course);
+    bh_simulation_run_fini(&run);
     bh_load_fini(&load);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_figures), cmocka_unit_test(test_shares),
-                                        cmocka_unit_test(test_judge) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_figures), cmocka_unit_test(test_shares),
+                                           cmocka_unit_test(test_judge) };
+BH_TEST_MAIN(tests)

@@ -44,9 +44,8 @@ bounds_keep_what_they_promise(void **state)
     struct bh_forecast_report report;
     struct bh_err err = { 0 };
 
-    (void)state;
     snprintf(path, sizeof path, "%s/helios/earth_vc", folder);
-    assert_int_equal(bh_forecast_options_parse(4, words, &options, &err), BH_OK);
+    assert_int_equal(bh_forecast_options_parse(4, (char **)words, &options, &err), BH_OK);
     assert_int_equal(bh_forecast_try(&options, NULL, &report, &err), BH_OK);
     assert_int_equal(report.count, 14);
     assert_int_equal(report.left_out, 2);

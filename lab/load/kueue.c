@@ -13,7 +13,7 @@ const struct bh_kueue_class bh_kueue_classes[BH_KUEUE_CLASSES] = {
 };
 
 uint32_t
-bh_kueue_class_of(const struct bh_course_job *job)
+bh_kueue_class_of(const struct bh_simulation_job *job)
 {
     for (uint32_t c = 0; c < BH_KUEUE_CLASSES; c++)
         if (bh_kueue_classes[c].priority == job->priority)
@@ -29,14 +29,14 @@ add_workloads(const struct bh_kueue *kueue, struct bh_load *load, bh_tenant_id q
 
     for (uint32_t i = 1; i <= class->count; i++)
         bh_load_add(load,
-                    &(struct bh_course_job){ .submit_ns = (uint64_t)i * class->interval_ms * BH_NS_PER_MS,
-                                             .work_ns = class->run_ms * BH_NS_PER_MS,
-                                             .tenant = queue,
-                                             .sku = { 1 },
-                                             .count = together ? class->units : class->partitions,
-                                             .gang = together ? 1 : class->members,
-                                             .priority = class->priority,
-                                             .contract = kueue->contract });
+                    &(struct bh_simulation_job){ .submit_ns = (uint64_t)i * class->interval_ms * BH_NS_PER_MS,
+                                                 .work_ns = class->run_ms * BH_NS_PER_MS,
+                                                 .tenant = queue,
+                                                 .sku = { 1 },
+                                                 .count = together ? class->units : class->partitions,
+                                                 .gang = together ? 1 : class->members,
+                                                 .priority = class->priority,
+                                                 .contract = kueue->contract });
 }
 
 void

@@ -42,6 +42,6 @@ struct bh_kueue {
 /* The load; which class a job has is told by bh_kueue_class_of. */
 void bh_kueue_make(const struct bh_kueue *kueue, struct bh_load *load);
 
-uint32_t bh_kueue_class_of(const struct bh_course_job *job);
+uint32_t bh_kueue_class_of(const struct bh_simulation_job *job);
 
 #endif

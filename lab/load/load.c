@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "base/vec.h"
 #include "model/geometry.h"
 
 void
@@ -19,12 +20,18 @@ bh_load_fini(struct bh_load *load)
     *load = (struct bh_load){ 0 };
 }
 
+enum { TENANTS_MAX = 1 << 20, JOBS_MAX = 1 << 28 };
+
+/* What GPUs are divided into. */
+static const char *const divided[] = { "1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb" };
+
 void
 bh_load_set_rack(struct bh_load *load, uint32_t nodes, uint32_t gpus_each)
 {
-    load->rack = (struct bh_course_rack){ .nodes = nodes, .gpus_each = gpus_each, .model = BH_GPU_H100_80GB };
+    load->rack =
+        (struct bh_simulation_rack){ .nodes = nodes, .gpus_each = gpus_each, .model = BH_GPU_H100_80GB };
     free(load->skus);
-    load->skus = calloc(1, sizeof load->skus[0]);
+    load->skus = calloc(1 + BH_COUNT(divided), sizeof load->skus[0]);
     BH_ASSERT(load->skus);
     load->skus[0].sku.v = 1;
     load->skus[0].model_count = 1;
@@ -36,18 +43,14 @@ bh_load_set_rack(struct bh_load *load, uint32_t nodes, uint32_t gpus_each)
 void
 bh_load_divide_rack(struct bh_load *load)
 {
-    static const char *const profiles[] = { "1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb" };
-    uint32_t count = 1 + BH_COUNT(profiles);
-
+    BH_ASSERT(load->sku_count == 1);
     load->rack.mig_capable = true;
-    load->skus = realloc(load->skus, count * sizeof load->skus[0]);
-    BH_ASSERT(load->skus && load->sku_count == 1);
-    for (; load->sku_count < count; load->sku_count++) {
+    for (; load->sku_count <= BH_COUNT(divided); load->sku_count++) {
         struct bh_ev_sku *sku = &load->skus[load->sku_count];
 
         *sku = (struct bh_ev_sku){ .sku = { load->sku_count + 1 }, .grade = BH_GRADE_C, .model_count = 1 };
         sku->models[0].model = BH_GPU_H100_80GB;
-        sku->models[0].profile = bh_profile_find(BH_GPU_H100_80GB, profiles[load->sku_count - 1])->id.v;
+        sku->models[0].profile = bh_profile_find(BH_GPU_H100_80GB, divided[load->sku_count - 1])->id.v;
     }
 }
 
@@ -57,26 +60,15 @@ bh_load_gpus(const struct bh_load *load)
     return load->rack.nodes * load->rack.gpus_each;
 }
 
-/* Room for one more of `size` bytes each. */
-static void *
-load_room_for(void *items, uint32_t capacity, size_t size)
-{
-    void *more = realloc(items, capacity * size);
-
-    BH_ASSERT(more);
-    return more;
-}
-
 struct bh_ev_tenant *
 bh_load_add_tenant(struct bh_load *load, const char *name, bh_tenant_id parent)
 {
+    size_t count = load->tenant_count + 1u;
+    bool fits = bh_vec_reserve(&load->tenants, &load->tenant_capacity, count, TENANTS_MAX)
+                && bh_vec_reserve(&load->names, &load->name_capacity, count, TENANTS_MAX);
     struct bh_ev_tenant *tenant;
 
-    if (load->tenant_count == load->tenant_capacity) {
-        load->tenant_capacity = load->tenant_capacity ? load->tenant_capacity * 2 : 16;
-        load->tenants = load_room_for(load->tenants, load->tenant_capacity, sizeof load->tenants[0]);
-        load->names = load_room_for(load->names, load->tenant_capacity, sizeof load->names[0]);
-    }
+    BH_ASSERT(fits);
     snprintf(load->names[load->tenant_count], sizeof load->names[0], "%s", name);
     tenant = &load->tenants[load->tenant_count++];
     *tenant =
@@ -95,19 +87,19 @@ bh_load_find_tenant(const struct bh_load *load, const char *name)
 }
 
 void
-bh_load_add(struct bh_load *load, const struct bh_course_job *job)
+bh_load_add(struct bh_load *load, const struct bh_simulation_job *job)
 {
-    if (load->job_count == load->job_capacity) {
-        load->job_capacity = load->job_capacity ? load->job_capacity * 2 : 1024;
-        load->jobs = load_room_for(load->jobs, load->job_capacity, sizeof load->jobs[0]);
-        load->workloads = load_room_for(load->workloads, load->job_capacity, sizeof load->workloads[0]);
-    }
+    size_t count = load->job_count + 1u;
+    bool fits = bh_vec_reserve(&load->jobs, &load->job_capacity, count, JOBS_MAX)
+                && bh_vec_reserve(&load->workloads, &load->workload_capacity, count, JOBS_MAX);
+
+    BH_ASSERT(fits);
     load->workloads[load->job_count] = load->workload_count++;
     load->jobs[load->job_count++] = *job;
 }
 
 struct sorted {
-    struct bh_course_job job;
+    struct bh_simulation_job job;
     uint32_t workload, at;
 };
 
@@ -138,9 +130,9 @@ bh_load_sort(struct bh_load *load)
 }
 
 static bh_part_ns
-load_work_of(const struct bh_course_job *job)
+load_work_of(const struct bh_simulation_job *job)
 {
-    return (bh_part_ns)job->count * (job->gang > 1 ? job->gang : 1) * job->work_ns;
+    return (bh_part_ns)job->count * bh_simulation_job_members(job) * job->work_ns;
 }
 
 bh_part_ns
@@ -191,10 +183,10 @@ bh_load_guarantee(struct bh_load *load, uint32_t permille)
     }
 }
 
-struct bh_course_plan
+struct bh_simulation_plan
 bh_load_plan(const struct bh_load *load)
 {
-    return (struct bh_course_plan){
+    return (struct bh_simulation_plan){
         .site = { .racks = &load->rack,
                   .rack_count = 1,
                   .skus = load->skus,

@@ -2,19 +2,19 @@
 #define BH_LAB_LOAD_LOAD_H
 
 #include "model/ids.h"
-#include "lab/load/course.h"
+#include "lab/load/simulation_run.h"
 
 /* A site and the jobs that come to it, put together partition by partition: what the modes that
- * drive a course make, from a file or by themselves. */
+ * play a simulation run make, from a file or by themselves. */
 struct bh_load {
-    struct bh_course_rack rack;
+    struct bh_simulation_rack rack;
     struct bh_ev_sku *skus;
     struct bh_ev_tenant *tenants;
     char (*names)[BH_NAME_MAX + 1]; /* of the tenants */
-    struct bh_course_job *jobs;
+    struct bh_simulation_job *jobs;
     uint32_t *workloads; /* by job: which one of the workloads it is a part of */
     uint32_t sku_count, tenant_count, job_count, workload_count;
-    uint32_t tenant_capacity, job_capacity;
+    uint32_t tenant_capacity, name_capacity, job_capacity, workload_capacity;
 };
 
 /* Release what a load owns; it may be all zero. */
@@ -36,7 +36,7 @@ bh_tenant_id bh_load_find_tenant(const struct bh_load *load, const char *name);
 
 /* One more workload.  Where the engine of this build has no gangs, a gang becomes as many
  * jobs of their own, which share the workload's number. */
-void bh_load_add(struct bh_load *load, const struct bh_course_job *job);
+void bh_load_add(struct bh_load *load, const struct bh_simulation_job *job);
 
 /* Put the jobs in order of submission; those of one instant stay as they were added. */
 void bh_load_sort(struct bh_load *load);
@@ -55,6 +55,6 @@ BH_MUST_USE bh_rc bh_load_scale(struct bh_load *load, uint32_t permille, struct 
 void bh_load_guarantee(struct bh_load *load, uint32_t permille);
 
 /* The load as a plan; it borrows from the load. */
-struct bh_course_plan bh_load_plan(const struct bh_load *load);
+struct bh_simulation_plan bh_load_plan(const struct bh_load *load);
 
 #endif

@@ -1,9 +1,11 @@
 #include "lab/load/meter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
+
+enum { ROWS_MAX = 1 << 30 };
 
 /* One tenant's rates, and the windows that its time has reached. */
 struct account {
@@ -14,7 +16,7 @@ struct account {
 
 struct bh_meter {
     uint64_t window_ns, span_ns;
-    uint32_t tenants, windows, capacity;
+    uint32_t tenants, windows, capacity; /* of rows */
     struct account *accounts;
     struct bh_meter_window *rows; /* window after window, all tenants in each */
 };
@@ -46,22 +48,13 @@ bh_meter_free(struct bh_meter *meter)
 static struct bh_meter_window *
 row_of(struct bh_meter *meter, uint32_t window, uint32_t tenant)
 {
-    size_t width = meter->tenants * sizeof meter->rows[0];
+    size_t at = (size_t)window * meter->tenants + tenant;
+    bool fits = bh_vec_reserve(&meter->rows, &meter->capacity, at + 1, ROWS_MAX);
 
-    if (window >= meter->capacity) {
-        uint32_t capacity = meter->capacity ? meter->capacity : 64;
-
-        while (capacity <= window)
-            capacity *= 2;
-        meter->rows = realloc(meter->rows, capacity * width);
-        BH_ASSERT(meter->rows);
-        memset(&meter->rows[(size_t)meter->capacity * meter->tenants], 0,
-               (capacity - meter->capacity) * width);
-        meter->capacity = capacity;
-    }
+    BH_ASSERT(fits);
     if (window >= meter->windows)
         meter->windows = window + 1;
-    return &meter->rows[(size_t)window * meter->tenants + tenant];
+    return &meter->rows[at];
 }
 
 /* Fill the windows up to now with the rates as they were. */

@@ -41,11 +41,5 @@ test_large(void **state)
     bh_meter_free(meter);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_windows), cmocka_unit_test(test_large) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_windows), cmocka_unit_test(test_large) };
+BH_TEST_MAIN(tests)

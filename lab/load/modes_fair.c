@@ -179,27 +179,28 @@ bh_mode_close_chart(void *file, const char *path, struct bh_err *err)
 
 /* Each tenant's share of all GPUs, in hundredths, by day: a day's windows together. */
 static void
-fair_draw_tenant(const struct bh_load *load, const struct bh_course *course, uint32_t tenant, double *x,
+fair_draw_tenant(const struct bh_load *load, const struct bh_simulation_run *run, uint32_t tenant, double *x,
                  double *y)
 {
-    uint32_t windows = bh_meter_windows(course->meter);
+    uint32_t windows = bh_meter_windows(run->meter);
     double day =
-        (double)bh_load_gpus(load) * BH_GPU_PARTS * 24 * (double)bh_meter_window_ns(course->meter) / 100;
+        (double)bh_load_gpus(load) * BH_GPU_PARTS * 24 * (double)bh_meter_window_ns(run->meter) / 100;
 
     for (uint32_t first = 0; first + 24 <= windows; first += 24) {
         double used = 0;
 
         for (uint32_t w = first; w < first + 24; w++)
-            used += (double)bh_meter_at(course->meter, tenant, w)->used;
+            used += (double)bh_meter_at(run->meter, tenant, w)->used;
         x[first / 24] = first / 24;
         y[first / 24] = used / day;
     }
 }
 
 static bh_rc
-fair_draw(const char *path, const struct bh_load *load, const struct bh_course *course, struct bh_err *err)
+fair_draw(const char *path, const struct bh_load *load, const struct bh_simulation_run *run,
+          struct bh_err *err)
 {
-    uint32_t days = bh_meter_windows(course->meter) / 24, count = load->tenant_count;
+    uint32_t days = bh_meter_windows(run->meter) / 24, count = load->tenant_count;
     double *points = calloc((size_t)2 * count * days + 1, sizeof *points);
     struct bh_chart_line *lines = calloc(count + 1u, sizeof *lines);
     FILE *out = fopen(path, "we");
@@ -208,7 +209,7 @@ fair_draw(const char *path, const struct bh_load *load, const struct bh_course *
     for (uint32_t i = 0; i < count && out; i++) {
         double *x = &points[(size_t)2 * i * days], *y = x + days;
 
-        fair_draw_tenant(load, course, i, x, y);
+        fair_draw_tenant(load, run, i, x, y);
         lines[i] = (struct bh_chart_line){ load->names[i], x, y, days };
     }
     if (out)
@@ -231,24 +232,25 @@ struct fair_runs {
 };
 
 static void
-fair_tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const struct bh_course *course)
+fair_tell(const struct fair_runs *runs, uint32_t permille, uint32_t order,
+          const struct bh_simulation_run *run)
 {
     struct bh_fair fair;
 
-    bh_fair_judge(runs->load, course, &fair);
+    bh_fair_judge(runs->load, run, &fair);
     if (runs->writer) {
         bh_json_open(runs->writer, NULL, '{');
         bh_json_u64(runs->writer, "load_permille", permille);
         bh_json_str(runs->writer, "order", bh_queue_order_names[order]);
         put_fair(runs->writer, runs->load, &fair);
-        bh_cost_put(runs->writer, course);
+        bh_cost_put(runs->writer, run);
         bh_json_close(runs->writer, '}');
     } else {
         fair_print_row(permille, order, &fair);
         if (runs->compare->verbose)
             fair_print_tenants(runs->load, &fair);
         if (runs->compare->verbose)
-            bh_cost_print(stdout, course);
+            bh_cost_print(stdout, run);
     }
     bh_fair_fini(&fair);
 }
@@ -256,9 +258,9 @@ fair_tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const
 static bh_rc
 fair_run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, struct bh_err *err)
 {
-    struct bh_course_plan plan = bh_load_plan(runs->load);
+    struct bh_simulation_plan plan = bh_load_plan(runs->load);
     struct bh_cost_progress progress = { runs->compare->mode, plan.job_count };
-    struct bh_course course;
+    struct bh_simulation_run run;
     bh_rc rc;
 
     plan.settings.order = (enum bh_queue_order)order;
@@ -272,12 +274,12 @@ fair_run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, st
     plan.encode = true;
     plan.progress = bh_cost_progress;
     plan.self = &progress;
-    rc = bh_course_run(&plan, &course, err);
+    rc = bh_simulation_run_play(&plan, &run, err);
     if (rc == BH_OK)
-        fair_tell(runs, permille, order, &course);
+        fair_tell(runs, permille, order, &run);
     if (rc == BH_OK && runs->compare->svg)
-        rc = fair_draw(runs->compare->svg, runs->load, &course, err);
-    bh_course_fini(&course);
+        rc = fair_draw(runs->compare->svg, runs->load, &run, err);
+    bh_simulation_run_fini(&run);
     return rc;
 }
 

@@ -18,7 +18,7 @@ struct bh_compare {
     uint32_t slot_min;           /* of the forecasts for these two */
     uint32_t carve_s;            /* how long it takes to carve, and to destroy */
     const char *svg;             /* NULL, or a file for the one run there is */
-    uint32_t check;              /* as bh_course_plan.check_every */
+    uint32_t check;              /* as bh_simulation_plan.check_every */
 };
 
 /* The defaults: load 0.8, 1.0 and 1.2, and all orders. */
@@ -32,7 +32,7 @@ void bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_CO
 BH_MUST_USE bh_rc bh_compare_check(const struct bh_compare *compare, struct bh_err *err);
 
 /* Run and print them all.  The load's submissions and time limits are changed.
- * Failures as bh_course_run; BH_IO, BH_DENIED, BH_NOT_FOUND for the chart's file. */
+ * Failures as bh_simulation_run_play; BH_IO, BH_DENIED, BH_NOT_FOUND for the chart's file. */
 BH_MUST_USE bh_rc bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh_err *err);
 
 /* Whom a mode's failure is said to, and its exit status. */

@@ -41,14 +41,14 @@ struct workload {
 };
 
 static struct workload *
-kueue_join_members(const struct bh_load *load, const struct bh_course *course)
+kueue_join_members(const struct bh_load *load, const struct bh_simulation_run *run)
 {
     struct workload *workloads = calloc(load->workload_count + 1u, sizeof *workloads);
 
     BH_ASSERT(workloads);
     for (uint32_t i = 0; i < load->job_count; i++) {
         struct workload *whole = &workloads[load->workloads[i]];
-        const struct bh_course_end *end = &course->ends[i];
+        const struct bh_simulation_end *end = &run->ends[i];
 
         whole->class = bh_kueue_class_of(&load->jobs[i]);
         whole->submitted_ns = load->jobs[i].submit_ns;
@@ -81,9 +81,9 @@ kueue_report_class(const struct bh_load *load, const struct workload *workloads,
 }
 
 static void
-kueue_make_report(const struct bh_load *load, const struct bh_course *course, struct kueue_report *ret)
+kueue_make_report(const struct bh_load *load, const struct bh_simulation_run *run, struct kueue_report *ret)
 {
-    struct workload *workloads = kueue_join_members(load, course);
+    struct workload *workloads = kueue_join_members(load, run);
     bh_part_ns lost = 0;
 
     *ret = (struct kueue_report){ 0 };
@@ -91,13 +91,13 @@ kueue_make_report(const struct bh_load *load, const struct bh_course *course, st
         kueue_report_class(load, workloads, c, &ret->classes[c]);
     for (uint32_t i = 0; i < load->job_count; i++) {
         ret->classes[bh_kueue_class_of(&load->jobs[i])].evictions +=
-            course->ends[i].preemptions + course->ends[i].suspensions;
-        lost += course->ends[i].lost;
+            run->ends[i].preemptions + run->ends[i].suspensions;
+        lost += run->ends[i].lost;
     }
     ret->lost_unit_ms = (uint64_t)(lost / BH_GPU_PARTS / BH_NS_PER_MS);
-    if (course->makespan_ns)
+    if (run->makespan_ns)
         ret->used_permille =
-            (uint64_t)(bh_load_total_demand(load) * 1000 / bh_load_gpus(load) / course->makespan_ns);
+            (uint64_t)(bh_load_total_demand(load) * 1000 / bh_load_gpus(load) / run->makespan_ns);
     free(workloads);
 }
 
@@ -110,14 +110,14 @@ kueue_print_seconds(const char *before, uint64_t ms, const char *behind)
 }
 
 static void
-kueue_print_report(const struct bh_load *load, const struct bh_course *course,
+kueue_print_report(const struct bh_load *load, const struct bh_simulation_run *run,
                    const struct kueue_report *report)
 {
-    uint64_t makespan_ms = course->makespan_ns / BH_NS_PER_MS;
+    uint64_t makespan_ms = run->makespan_ns / BH_NS_PER_MS;
 
     printf("load     %u workloads, %" PRIu64 " unit-seconds, %u units; %u ended, %u refused\n",
            load->workload_count, (uint64_t)(bh_load_total_demand(load) / BH_NS_PER_S), bh_load_gpus(load),
-           course->ended, course->refused);
+           run->ended, run->refused);
     kueue_print_seconds("makespan ", makespan_ms, " s");
     kueue_print_seconds("; ideal ", BH_KUEUE_IDEAL_MS, " s");
     printf(" (%" PRIu64 ".%03" PRIu64 " of it)", makespan_ms / BH_KUEUE_IDEAL_MS,
@@ -138,7 +138,7 @@ kueue_print_report(const struct bh_load *load, const struct bh_course *course,
         kueue_print_seconds("             ", bh_kueue_classes[c].kueue_admission_ms, "\n");
     }
     putchar('\n');
-    bh_cost_print(stdout, course);
+    bh_cost_print(stdout, run);
 }
 
 /* ---- as JSON ---- */
@@ -158,7 +158,7 @@ kueue_put_class(struct bh_json_writer *writer, uint32_t c, const struct class_re
 }
 
 static void
-kueue_put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_course *course,
+kueue_put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_simulation_run *run,
                  const struct kueue_report *report)
 {
     struct bh_json_writer writer = bh_json_begin(out);
@@ -169,13 +169,13 @@ kueue_put_report(struct bh_buf *out, const struct bh_load *load, const struct bh
         kueue_put_class(&writer, c, &report->classes[c]);
     bh_json_close(&writer, ']');
     bh_json_open(&writer, "cost", '{');
-    bh_cost_put(&writer, course);
+    bh_cost_put(&writer, run);
     bh_json_close(&writer, '}');
-    bh_json_u64(&writer, "ended_jobs", course->ended);
+    bh_json_u64(&writer, "ended_jobs", run->ended);
     bh_json_u64(&writer, "ideal_ms", BH_KUEUE_IDEAL_MS);
     bh_json_u64(&writer, "lost_unit_ms", report->lost_unit_ms);
-    bh_json_u64(&writer, "makespan_ms", course->makespan_ns / BH_NS_PER_MS);
-    bh_json_u64(&writer, "refused_jobs", course->refused);
+    bh_json_u64(&writer, "makespan_ms", run->makespan_ns / BH_NS_PER_MS);
+    bh_json_u64(&writer, "refused_jobs", run->refused);
     bh_json_u64(&writer, "used_permille", report->used_permille);
     bh_json_u64(&writer, "workloads", load->workload_count);
     bh_json_close(&writer, '}');
@@ -203,12 +203,13 @@ kueue_parse(int count, char **words, struct kueue_options *ret_options, struct b
 
 /* Units used by each cohort over time. */
 static bh_rc
-kueue_draw(const char *path, const struct bh_load *load, const struct bh_course *course, struct bh_err *err)
+kueue_draw(const char *path, const struct bh_load *load, const struct bh_simulation_run *run,
+           struct bh_err *err)
 {
-    uint32_t windows = bh_meter_windows(course->meter), cohort = UINT32_MAX;
+    uint32_t windows = bh_meter_windows(run->meter), cohort = UINT32_MAX;
     double *points = calloc((size_t)2 * load->tenant_count * windows + 1, sizeof *points);
     struct bh_chart_line lines[BH_KUEUE_COHORTS] = { { 0 } };
-    double unit = (double)BH_GPU_PARTS * (double)bh_meter_window_ns(course->meter);
+    double unit = (double)BH_GPU_PARTS * (double)bh_meter_window_ns(run->meter);
     FILE *out = fopen(path, "we");
 
     BH_ASSERT(points);
@@ -224,8 +225,8 @@ kueue_draw(const char *path, const struct bh_load *load, const struct bh_course 
         if (load->tenants[i].parent.v == 0)
             lines[cohort].name = load->names[i];
         for (uint32_t w = 0; w < windows; w++) {
-            x[w] = w * (double)bh_meter_window_ns(course->meter) / (double)BH_NS_PER_S;
-            y[w] += (double)bh_meter_at(course->meter, i, w)->used / unit;
+            x[w] = w * (double)bh_meter_window_ns(run->meter) / (double)BH_NS_PER_S;
+            y[w] += (double)bh_meter_at(run->meter, i, w)->used / unit;
         }
     }
     if (out)
@@ -240,18 +241,18 @@ kueue_draw(const char *path, const struct bh_load *load, const struct bh_course 
 
 static void
 kueue_write_report(const struct kueue_options *options, const struct bh_load *load,
-                   const struct bh_course *course)
+                   const struct bh_simulation_run *run)
 {
     struct kueue_report report;
     struct bh_buf out;
 
-    kueue_make_report(load, course, &report);
+    kueue_make_report(load, run, &report);
     if (!options->json) {
-        kueue_print_report(load, course, &report);
+        kueue_print_report(load, run, &report);
         return;
     }
     bh_buf_init(&out, BH_JSON_BYTES_MAX);
-    kueue_put_report(&out, load, course, &report);
+    kueue_put_report(&out, load, run, &report);
     puts(bh_buf_text(&out));
     bh_buf_fini(&out);
 }
@@ -260,8 +261,8 @@ static bh_rc
 kueue_run(const struct kueue_options *options, struct bh_load *load, struct bh_err *err)
 {
     struct bh_cost_progress progress = { "kueue", 0 };
-    struct bh_course_plan plan;
-    struct bh_course course;
+    struct bh_simulation_plan plan;
+    struct bh_simulation_run run;
     uint64_t min_runtime_ns = 0;
     bh_rc rc = BH_OK;
 
@@ -280,12 +281,12 @@ kueue_run(const struct kueue_options *options, struct bh_load *load, struct bh_e
     plan.window_ns = BH_NS_PER_S / 4;
     plan.progress = bh_cost_progress;
     plan.self = &progress;
-    rc = bh_course_run(&plan, &course, err);
+    rc = bh_simulation_run_play(&plan, &run, err);
     if (rc == BH_OK)
-        kueue_write_report(options, load, &course);
+        kueue_write_report(options, load, &run);
     if (rc == BH_OK && options->svg)
-        rc = kueue_draw(options->svg, load, &course, err);
-    bh_course_fini(&course);
+        rc = kueue_draw(options->svg, load, &run, err);
+    bh_simulation_run_fini(&run);
     return rc;
 }
 

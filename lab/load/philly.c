@@ -73,13 +73,14 @@ read_job(struct philly_reader *reader, struct bh_err *err)
         return rc;
     if (reader->columns[0][0] == '\0' || gpus == 0)
         return bh_err_set(err, BH_INVALID, "a job wants a virtual cluster and a GPU");
-    bh_load_add(reader->load, &(struct bh_course_job){ .submit_ns = submit_s * BH_NS_PER_S,
-                                                       .work_ns = duration_s * BH_NS_PER_S,
-                                                       .tenant = tenant_of(reader->load, reader->columns[0]),
-                                                       .sku = { 1 },
-                                                       .count = gpus,
-                                                       .priority = BH_PRIORITY_NORMAL,
-                                                       .contract = BH_CONTRACT_REQUEUE });
+    bh_load_add(reader->load,
+                &(struct bh_simulation_job){ .submit_ns = submit_s * BH_NS_PER_S,
+                                             .work_ns = duration_s * BH_NS_PER_S,
+                                             .tenant = tenant_of(reader->load, reader->columns[0]),
+                                             .sku = { 1 },
+                                             .count = gpus,
+                                             .priority = BH_PRIORITY_NORMAL,
+                                             .contract = BH_CONTRACT_REQUEUE });
     return BH_OK;
 }
 

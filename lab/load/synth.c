@@ -78,9 +78,9 @@ bh_synth_make(const struct bh_synth *synth, struct bh_load *load)
         bh_load_add_tenant(load, name, (bh_tenant_id){ 0 });
     }
     for (uint32_t i = 0; i < synth->jobs; i++) {
-        struct bh_course_job job = { .sku = { 1 },
-                                     .priority = BH_PRIORITY_NORMAL,
-                                     .contract = BH_CONTRACT_REQUEUE };
+        struct bh_simulation_job job = { .sku = { 1 },
+                                         .priority = BH_PRIORITY_NORMAL,
+                                         .contract = BH_CONTRACT_REQUEUE };
 
         job.submit_ns = draw_below(&state, 365 * 86400 * BH_NS_PER_S);
         job.work_ns = draw_duration_ns(&state);

@@ -6,7 +6,7 @@
 #include "lab/mig/fleet.h"
 
 /* What the MIG test's policies can be measured by: slice-weighted acceptance in the long
- * run, 0 .. 1, of two that cannot be deployed.  The stream is that of mig_course.h; both
+ * run, 0 .. 1, of two that cannot be deployed.  The stream is that of run.h; both
  * are worked out, not sampled. */
 
 enum { BH_MIG_OPTIMUM_GPUS_MAX = 3, BH_MIG_MOVING_GPUS_MAX = 400 };

@@ -61,14 +61,14 @@ no_policy_beats_the_optimum(void **state)
         double best = bh_mig_optimum(BH_GPU_H100_80GB, &bh_mig_mixes[mix], 1, 2);
 
         for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
-            struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
-                                            .mix = &bh_mig_mixes[mix],
-                                            .load = 1,
-                                            .gpus = 2,
-                                            .arrivals = 60000,
-                                            .seed = 7,
-                                            .policy = (enum bh_mig_policy)policy };
-            double got = bh_mig_course_run(&course).acceptance;
+            struct bh_mig_run run = { .model = BH_GPU_H100_80GB,
+                                      .mix = &bh_mig_mixes[mix],
+                                      .load = 1,
+                                      .gpus = 2,
+                                      .arrivals = 60000,
+                                      .seed = 7,
+                                      .policy = (enum bh_mig_policy)policy };
+            double got = bh_mig_run_play(&run).acceptance;
 
             BH_CHECK(bh_mig_policy_names[policy], got < best + 0.004); /* it is a sample */
             if (policy == BH_MIG_BULKHEAD)

@@ -79,7 +79,6 @@ static int64_t
 fleet_first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
                 const struct bh_occupancy *after)
 {
-    (void)fleet, (void)before, (void)after;
     return 0;
 }
 
@@ -87,7 +86,6 @@ static int64_t
 fleet_worst_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
                 const struct bh_occupancy *after)
 {
-    (void)after;
     return -fleet_free_slices(fleet, before);
 }
 
@@ -95,7 +93,6 @@ static int64_t
 fleet_best_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
                const struct bh_occupancy *after)
 {
-    (void)after;
     return fleet_free_units(fleet, before);
 }
 
@@ -259,16 +256,16 @@ fleet_offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, u
 }
 
 static void
-fleet_change(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot, bool adds)
+fleet_change(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_placement *placement, bool adds)
 {
-    struct fleet_gpu *gpu = &fleet->gpus[spot->gpu];
+    struct fleet_gpu *gpu = &fleet->gpus[placement->gpu];
 
     if (fleet->mig)
         bh_mig_pool_remove(fleet->mig, &fleet->pool, &gpu->occupancy);
     if (adds)
-        bh_occupancy_add(&gpu->occupancy, fleet->profiles[kind], spot->start);
+        bh_occupancy_add(&gpu->occupancy, fleet->profiles[kind], placement->start);
     else
-        bh_occupancy_remove(&gpu->occupancy, fleet->profiles[kind], spot->start);
+        bh_occupancy_remove(&gpu->occupancy, fleet->profiles[kind], placement->start);
     if (fleet->mig)
         bh_mig_pool_add(fleet->mig, &fleet->pool, &gpu->occupancy);
     for (uint32_t i = 0; i < BH_MIG_FLEET_PROFILES; i++)
@@ -276,11 +273,11 @@ fleet_change(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot
 }
 
 bool
-bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot *ret_spot)
+bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_placement *ret_placement)
 {
     struct bh_mig_prices prices = { { 0 } };
     struct fleet_offer best = { 0 };
-    struct bh_mig_spot spot = { 0 };
+    struct bh_mig_placement placement = { 0 };
 
     if (fleet->mig) {
         fleet->demand.weights[bh_mig_shape(fleet->mig, fleet->profiles[kind])]++;
@@ -293,20 +290,20 @@ bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot
         if (offer.starts == 0 || (best.starts && offer.cost >= best.cost))
             continue;
         best = offer;
-        spot = (struct bh_mig_spot){ at, (uint32_t)__builtin_ctz(offer.starts) };
+        placement = (struct bh_mig_placement){ at, (uint32_t)__builtin_ctz(offer.starts) };
     }
     if (best.starts == 0)
         return false;
-    fleet_change(fleet, kind, &spot, true);
+    fleet_change(fleet, kind, &placement, true);
     if (fleet->policy == BH_MIG_ROUND_ROBIN)
-        fleet->next = (spot.gpu + 1) % fleet->gpu_count;
-    *ret_spot = spot;
+        fleet->next = (placement.gpu + 1) % fleet->gpu_count;
+    *ret_placement = placement;
     return true;
 }
 
 void
-bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot)
+bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_placement *placement)
 {
-    BH_ASSERT(spot->gpu < fleet->gpu_count);
-    fleet_change(fleet, kind, spot, false);
+    BH_ASSERT(placement->gpu < fleet->gpu_count);
+    fleet_change(fleet, kind, placement, false);
 }

@@ -32,7 +32,7 @@ enum bh_mig_policy {
 };
 extern const char *const bh_mig_policy_names[BH_MIG_POLICIES];
 
-struct bh_mig_spot {
+struct bh_mig_placement {
     uint32_t gpu, start;
 };
 
@@ -49,10 +49,10 @@ const struct bh_profile *bh_mig_fleet_profile(const struct bh_mig_fleet *fleet, 
 
 /* Place a job where the policy wants it; among equals the lowest GPU, then the lowest
  * start.  False: it fits nowhere. */
-bool bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot *ret_spot);
+bool bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_placement *ret_placement);
 
 /* A job that was placed there has ended. */
-void bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot);
+void bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_placement *placement);
 
 /* What stands on a GPU. */
 const struct bh_occupancy *bh_mig_fleet_gpu(const struct bh_mig_fleet *fleet, uint32_t gpu);

@@ -1,6 +1,5 @@
 #include "lab/mig/mig.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "lab/common/chart.h"
+#include "lab/common/flags.h"
 #include "lab/mig/bound.h"
 
 const struct bh_mig_mix bh_mig_mixes[BH_MIG_MIXES] = {
@@ -21,39 +21,10 @@ enum { LOAD_ONE = 1000 };
 
 /* ---- options ---- */
 
-static const char *
-mig_mix_name(uint32_t at)
-{
-    return bh_mig_mixes[at].name;
-}
-
-static const char *
-mig_policy_name(uint32_t at)
-{
-    return bh_mig_policy_names[at];
-}
-
-/* One of `count` names, or all of them. */
 static bh_rc
-mig_parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word, uint32_t *ret_set,
-               struct bh_err *err)
+mig_read_load(void *place, const char *word, struct bh_err *err)
 {
-    if (strcmp(word, "all") == 0) {
-        *ret_set = (1u << count) - 1;
-        return BH_OK;
-    }
-    for (uint32_t at = 0; at < count; at++) {
-        if (strcmp(name(at), word) == 0) {
-            *ret_set = 1u << at;
-            return BH_OK;
-        }
-    }
-    return bh_err_set(err, BH_INVALID, "there is no mix or policy \"%s\"", word);
-}
-
-static bh_rc
-mig_parse_loads(const char *word, struct bh_mig_options *options, struct bh_err *err)
-{
+    struct bh_mig_options *options = place;
     uint64_t thousandths;
     bh_rc rc;
 
@@ -66,95 +37,44 @@ mig_parse_loads(const char *word, struct bh_mig_options *options, struct bh_err 
     }
     rc = bh_parse_parts(word, LOAD_ONE, &thousandths, err);
     if (rc != BH_OK)
-        return bh_err_wrap(err, "load");
+        return rc;
     if (thousandths == 0 || thousandths > 100 * LOAD_ONE)
-        return bh_err_set(err, BH_INVALID, "load must be above 0 and at most 100");
+        return bh_err_set(err, BH_RANGE, "expected more than 0 and at most 100");
     options->loads[0] = (double)thousandths / LOAD_ONE;
     options->load_count = 1;
     return BH_OK;
 }
 
-/* "A-B", or "A" for one seed. */
-static bh_rc
-mig_parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err *err)
-{
-    const char *dash = strchr(word, '-');
-    char first[24];
-    bh_rc rc;
-
-    snprintf(first, sizeof(first), "%.*s", dash ? (int)(dash - word) : 23, word);
-    rc = bh_parse_u64(first, &options->first_seed, err);
-    options->last_seed = options->first_seed;
-    if (rc == BH_OK && dash)
-        rc = bh_parse_u64(dash + 1, &options->last_seed, err);
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "seeds");
-    if (options->last_seed < options->first_seed
-        || options->last_seed - options->first_seed >= BH_MIG_SEEDS_MAX)
-        return bh_err_set(err, BH_INVALID, "seeds must be A-B, at most %d of them", BH_MIG_SEEDS_MAX);
-    return BH_OK;
-}
-
-static bh_rc
-mig_parse_option(int option, struct bh_mig_options *options, struct bh_err *err)
-{
-    switch (option) {
-    case 'm':
-        return mig_parse_name(mig_mix_name, BH_MIG_MIXES, optarg, &options->mixes, err);
-    case 'p':
-        return mig_parse_name(mig_policy_name, BH_MIG_POLICIES, optarg, &options->policies, err);
-    case 'l':
-        return mig_parse_loads(optarg, options, err);
-    case 's':
-        return mig_parse_seeds(optarg, options, err);
-    case 'g':
-        return bh_parse_u32(optarg, 1, BH_MIG_FLEET_GPUS_MAX, &options->gpus, err);
-    case 'n':
-        return bh_parse_u32(optarg, 1, 10000000, &options->arrivals, err);
-    case 'j':
-        options->json = true;
-        return BH_OK;
-    case 'b':
-        options->bounds = true;
-        return BH_OK;
-    case 'v':
-        options->svg = optarg;
-        return BH_OK;
-    default:
-        return bh_err_set(err, BH_INVALID, "unknown option, or one without its value");
-    }
-}
-
 bh_rc
-bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_options, struct bh_err *err)
+bh_mig_options_parse(int count, char **words, struct bh_mig_options *ret_options, struct bh_err *err)
 {
-    static const struct option known[] = {
-        { "mix", required_argument, NULL, 'm' },    { "load", required_argument, NULL, 'l' },
-        { "policy", required_argument, NULL, 'p' }, { "seeds", required_argument, NULL, 's' },
-        { "gpus", required_argument, NULL, 'g' },   { "arrivals", required_argument, NULL, 'n' },
-        { "json", no_argument, NULL, 'j' },         { "bounds", no_argument, NULL, 'b' },
-        { "svg", required_argument, NULL, 'v' },    { NULL, 0, NULL, 0 }
-    };
+    const char *mixes[BH_MIG_MIXES];
     struct bh_mig_options options = { .mixes = (1u << BH_MIG_MIXES) - 1,
                                       .policies = (1u << BH_MIG_POLICIES) - 1,
                                       .loads = { 0.85, 1.0, 1.3 },
                                       .load_count = 3,
-                                      .first_seed = 1,
-                                      .last_seed = 20,
+                                      .seeds = { 1, 20 },
                                       .gpus = 100,
                                       .arrivals = 6000 };
-    int option;
+    const struct bh_flag flags[] = {
+        { "--mix", BH_FLAG_SET, &options.mixes, .names = mixes, .name_count = BH_MIG_MIXES },
+        { "--load", BH_FLAG_READ, &options, .read = mig_read_load },
+        { "--policy", BH_FLAG_SET, &options.policies, .names = bh_mig_policy_names,
+          .name_count = BH_MIG_POLICIES },
+        { "--seeds", BH_FLAG_SEEDS, &options.seeds, .high = BH_MIG_SEEDS_MAX },
+        { "--gpus", BH_FLAG_NUMBER, &options.gpus, 1, BH_MIG_FLEET_GPUS_MAX },
+        { "--arrivals", BH_FLAG_NUMBER, &options.arrivals, 1, 10000000 },
+        { "--json", BH_FLAG_ON, &options.json },
+        { "--bounds", BH_FLAG_ON, &options.bounds },
+        { "--svg", BH_FLAG_TEXT, &options.svg },
+    };
+    bh_rc rc;
 
-    optind = 0; /* begin anew: getopt keeps its place between calls */
-    opterr = 0;
-    while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL)) != -1) {
-        bh_rc rc = mig_parse_option(option, &options, err);
-
-        if (rc != BH_OK)
-            return rc == BH_RANGE ? bh_err_set(err, BH_INVALID, "a number is too large or small") : rc;
-    }
-    if (optind != count + 1)
-        return bh_err_set(err, BH_INVALID, "unexpected word \"%s\"", words[optind - 1]);
+    for (uint32_t i = 0; i < BH_MIG_MIXES; i++)
+        mixes[i] = bh_mig_mixes[i].name;
+    rc = bh_flags_parse(flags, BH_COUNT(flags), count, words, err);
+    if (rc != BH_OK)
+        return rc;
     if (options.bounds && options.gpus > BH_MIG_MOVING_GPUS_MAX)
         return bh_err_set(err, BH_INVALID, "bounds are worked out for at most %d GPUs",
                           BH_MIG_MOVING_GPUS_MAX);
@@ -215,13 +135,13 @@ mig_print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_P
 }
 
 static void
-mig_print_run(FILE *out, const struct bh_mig_course *course, const struct bh_mig_outcome *outcome)
+mig_print_run(FILE *out, const struct bh_mig_run *run, const struct bh_mig_outcome *outcome)
 {
     fprintf(out,
             "{\"mix\":\"%s\",\"load\":%.3f,\"policy\":\"%s\",\"seed\":%" PRIu64
             ",\"gpus\":%u,\"arrivals\":%u,\"acceptance\":%.6f,\"utilisation\":%.6f",
-            course->mix->name, course->load, bh_mig_policy_names[course->policy], course->seed, course->gpus,
-            course->arrivals, outcome->acceptance, outcome->utilisation);
+            run->mix->name, run->load, bh_mig_policy_names[run->policy], run->seed, run->gpus, run->arrivals,
+            outcome->acceptance, outcome->utilisation);
     mig_print_kinds(out, "asked", outcome->asked);
     mig_print_kinds(out, "refused", outcome->refused);
     fputs("}\n", out);
@@ -230,21 +150,21 @@ mig_print_run(FILE *out, const struct bh_mig_course *course, const struct bh_mig
 static void
 mig_run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
 {
-    struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
-                                    .mix = mix,
-                                    .load = load,
-                                    .policy = (enum bh_mig_policy)policy,
-                                    .gpus = test->options->gpus,
-                                    .arrivals = test->options->arrivals };
+    struct bh_mig_run run = { .model = BH_GPU_H100_80GB,
+                              .mix = mix,
+                              .load = load,
+                              .policy = (enum bh_mig_policy)policy,
+                              .gpus = test->options->gpus,
+                              .arrivals = test->options->arrivals };
     double sum = 0;
 
     for (uint32_t i = 0; i < test->seeds; i++) {
         struct bh_mig_outcome outcome;
 
-        course.seed = test->options->first_seed + i;
-        outcome = bh_mig_course_run(&course);
+        run.seed = test->options->seeds.first + i;
+        outcome = bh_mig_run_play(&run);
         if (test->options->json)
-            mig_print_run(test->out, &course, &outcome);
+            mig_print_run(test->out, &run, &outcome);
         test->cell.by_seed[policy][i] = 100 * outcome.acceptance;
         sum += 100 * outcome.acceptance;
     }
@@ -417,7 +337,7 @@ bh_mig_test(const struct bh_mig_options *options, FILE *out, struct bh_err *err)
     BH_ASSERT(test);
     test->options = options;
     test->out = out;
-    test->seeds = (uint32_t)(options->last_seed - options->first_seed) + 1;
+    test->seeds = (uint32_t)(options->seeds.last - options->seeds.first) + 1;
     mig_print_head(test);
     for (uint32_t mix = 0; mix < BH_MIG_MIXES; mix++)
         for (uint32_t load = 0; (options->mixes >> mix & 1) && load < options->load_count; load++)

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "lab/mig/course.h"
+#include "lab/common/flags.h"
+#include "lab/mig/run.h"
 
 /* The MIG test: slice-weighted acceptance of placement policies on 80 GB GPUs, by mix of
  * profiles and offered load (docs/lab.md). */
@@ -18,15 +19,15 @@ struct bh_mig_options {
     uint32_t mixes, policies; /* bit n: mix or policy n */
     double loads[BH_MIG_LOADS_MAX];
     uint32_t load_count;
-    uint64_t first_seed, last_seed;
+    struct bh_flag_seeds seeds;
     uint32_t gpus, arrivals;
     bool json, bounds;
     const char *svg; /* a path, or NULL */
 };
 
-/* Understand the words after "mig", which may be put in another order; there is one before
- * them.  `svg` points into them.  BH_INVALID: an unknown option, a bad value. */
-BH_MUST_USE bh_rc bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_options,
+/* Read the words after "mig".  `svg` points into them.  BH_INVALID, BH_RANGE: an unknown option,
+ * a bad value. */
+BH_MUST_USE bh_rc bh_mig_options_parse(int count, char **words, struct bh_mig_options *ret_options,
                                        struct bh_err *err);
 
 /* Run it.  Writes a table, or with json one object a run and line, and the chart.

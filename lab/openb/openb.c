@@ -69,7 +69,7 @@ openb_play_seed(struct play *play, uint64_t seed)
     bh_rc rc = openb_read_order(play, &order);
 
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES && rc == BH_OK; p++)
-        if (play->options->policies[p])
+        if (play->options->policies >> p & 1)
             rc = openb_play_policy(play, &order, p);
     return rc;
 }
@@ -97,8 +97,8 @@ openb_play_variant(struct bh_openb_report *report, const char *variant, struct b
     rc = bh_openb_load_read(&play.trace, arena, &play.load, err);
     if (rc != BH_OK)
         return rc;
-    for (uint64_t i = 0; i <= options->last_seed - options->first_seed; i++) {
-        rc = openb_play_seed(&play, options->first_seed + i);
+    for (uint64_t i = 0; i <= options->seeds.last - options->seeds.first; i++) {
+        rc = openb_play_seed(&play, options->seeds.first + i);
         if (rc != BH_OK)
             return rc;
     }
@@ -115,7 +115,7 @@ static bh_rc
 openb_play_all(const struct bh_openb_options *options, bool *ret_off, struct bh_err *err)
 {
     uint64_t runs =
-        options->variant_count * BH_PACK_POLICIES * (options->last_seed - options->first_seed + 1);
+        options->variant_count * BH_PACK_POLICIES * (options->seeds.last - options->seeds.first + 1);
     BH_AUTO(openb_free_rows)
     struct bh_openb_row *rows = calloc(runs, sizeof *rows);
     struct bh_openb_report report = { .options = options, .out = stdout, .rows = rows };
@@ -135,13 +135,13 @@ openb_play_all(const struct bh_openb_options *options, bool *ret_off, struct bh_
 }
 
 int
-bh_openb_main(int argc, char **argv)
+bh_openb_main(int count, char **words)
 {
     static struct bh_openb_options options;
     struct bh_err err = { 0 };
     bool off = false;
     int failed = EXIT_USAGE;
-    bh_rc rc = bh_openb_options_read(argc, argv, &options, &err);
+    bh_rc rc = bh_openb_options_read(count, words, &options, &err);
 
     if (rc == BH_OK && options.help) {
         bh_openb_options_help(stdout);

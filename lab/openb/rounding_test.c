@@ -41,7 +41,6 @@ verdicts_are_the_processors(void **state)
 {
     uint32_t cases[2] = { 0 };
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 600; seed++) {
         static struct world world;
         struct bh_openb_kind expected[WORLD_SHAPES];

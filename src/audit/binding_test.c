@@ -28,7 +28,6 @@ commits(void **state)
     /* clang-format on */
     struct bh_binding expected = { .kind = 2, .id = 7 };
 
-    (void)state;
     bh_binding_commit(&bh_crypto_openssl, &expected, key, "alice");
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_binding binding = { .kind = rows[i].kind, .id = rows[i].id };
@@ -50,7 +49,6 @@ commits_as_others_do(void **state)
     char digits[65];
     struct bh_buf text;
 
-    (void)state;
     bh_binding_commit(&bh_crypto_openssl, &binding, key, "corp/älice");
     bh_buf_init_fixed(&text, digits, sizeof digits);
     bh_buf_put_hex(&text, binding.commitment, 32);
@@ -67,7 +65,6 @@ reads_what_it_writes(void **state)
     struct bh_buf list;
     size_t cursor = 0;
 
-    (void)state;
     bh_buf_init_fixed(&list, memory, sizeof memory);
     bh_buf_putc(&list, '[');
     bh_binding_put(&list, &binding);
@@ -108,23 +105,16 @@ binding_refuses(void **state)
         { "second is none", "[" ITEM ",{}]", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].what, bh_binding_is_list((struct bh_slice){ rows[i].text, strlen(rows[i].text) }),
                     rows[i].good);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commits),
-        cmocka_unit_test(commits_as_others_do),
-        cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(binding_refuses),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(commits),
+    cmocka_unit_test(commits_as_others_do),
+    cmocka_unit_test(reads_what_it_writes),
+    cmocka_unit_test(binding_refuses),
+};
+BH_TEST_MAIN(tests)

@@ -195,7 +195,6 @@ bound_bind_owner(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct owner_claim *owner = slot;
 
-    (void)claims;
     *(struct bound_owner *)item = (struct bound_owner){
         .at_ns = owner->at_ns,
         .record = owner->claim.record,
@@ -210,7 +209,6 @@ bound_bind_key(const struct bh_claims *claims, const void *slot, void *item)
     const struct key_claim *key = slot;
     struct bound_key *ret = item;
 
-    (void)claims;
     *ret = (struct bound_key){
         .id = bound_number_of(&key->claim),
         .tenant = key->tenant,
@@ -231,7 +229,6 @@ bound_bind_document(const struct bh_claims *claims, const void *slot, void *item
     const struct document_claim *document = slot;
     struct bound_document *ret = item;
 
-    (void)claims;
     *ret = (struct bound_document){
         .at_ns = document->at_ns,
         .number = document->number,
@@ -291,7 +288,6 @@ bound_bind_job(const struct bh_claims *claims, const void *slot, void *item)
     const struct job_claim *job = slot;
     struct bound_job *ret = item;
 
-    (void)claims;
     *ret = (struct bound_job){ .job = bound_number_of(&job->claim) };
     if (job->submitted)
         bound_bind_submission(job, ret);

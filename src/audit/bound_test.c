@@ -45,7 +45,6 @@ carried_on(void **state)
     struct bh_buf text;
     uint64_t seq = TOKENS;
 
-    (void)state;
     for (uint64_t i = 0; i < TOKENS; i++)
         bound_read(before,
                    (struct bh_record){
@@ -79,7 +78,6 @@ nothing(void **state)
     struct bh_bound_cursor cursor = { .table = 0 };
     struct bh_buf text;
 
-    (void)state;
     bh_buf_init(&text, BH_RECORD_BYTES_MAX);
     BH_CHECK("once", bh_bound_put(claims, 256, &cursor, &text));
     BH_CHECK_STR("all of it", bh_buf_text(&text), "{\"bound\":{\"from\":256}}");
@@ -88,11 +86,5 @@ nothing(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(carried_on), cmocka_unit_test(nothing) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(carried_on), cmocka_unit_test(nothing) };
+BH_TEST_MAIN(tests)

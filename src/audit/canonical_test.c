@@ -23,7 +23,6 @@ accepts(void **state)
         "[1,\"2\",null]",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         BH_CHECK_EQ(texts[i], bh_canonical_step(texts[i], strlen(texts[i])), strlen(texts[i]));
     BH_CHECK_EQ("stops behind the value", bh_canonical_step("{\"a\":1},", 8), 7);
@@ -70,7 +69,6 @@ canonical_refuses(void **state)
     };
     char deep[80];
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         BH_CHECK_EQ(texts[i], bh_canonical_step(texts[i], strlen(texts[i])), 0);
     BH_CHECK_EQ("fraction stops early", bh_canonical_step("1.5", 3), 1);
@@ -81,14 +79,8 @@ canonical_refuses(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts),
-        cmocka_unit_test(canonical_refuses),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(accepts),
+    cmocka_unit_test(canonical_refuses),
+};
+BH_TEST_MAIN(tests)

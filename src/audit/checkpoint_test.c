@@ -27,7 +27,6 @@ opens_the_sample(void **state)
     struct bh_buf out;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_note_key_parse(crypto, SITE_VKEY, &key, &err), BH_OK);
     assert_int_equal(bh_checkpoint_open(crypto, &key, SITE_NOTE, &checkpoint, &err), BH_OK);
     assert_string_equal(checkpoint.origin, "bulkhead.example/audit/site-a");
@@ -48,7 +47,6 @@ witnesses(void **state)
     uint64_t time_s = 0;
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("no witness", bh_note_witness_parse(crypto, SITE_VKEY, &witness, &err), BH_INVALID);
     BH_CHECK_EQ("no log", bh_note_key_parse(crypto, WITNESS_VKEY, &witness, &err), BH_INVALID);
     assert_int_equal(bh_note_witness_parse(crypto, WITNESS_VKEY, &witness, &err), BH_OK);
@@ -92,7 +90,6 @@ signs_and_refuses(void **state)
     struct bh_note_key key;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
     assert_int_equal(bh_note_key_make(crypto, "log.example/a", public_key, &key, &err), BH_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -120,7 +117,6 @@ round_trip(void **state)
     struct bh_buf out;
     struct bh_err err;
 
-    (void)state;
     bh_buf_init_fixed(&out, note, sizeof note);
     assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
     assert_int_equal(bh_note_key_make(crypto, made.origin, public_key, &key, &err), BH_OK);
@@ -133,16 +129,10 @@ round_trip(void **state)
     assert_int_equal(bh_checkpoint_sign(crypto, &made, private_key, &out, &err), BH_INVALID);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_the_sample),
-        cmocka_unit_test(witnesses),
-        cmocka_unit_test(signs_and_refuses),
-        cmocka_unit_test(round_trip),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(opens_the_sample),
+    cmocka_unit_test(witnesses),
+    cmocka_unit_test(signs_and_refuses),
+    cmocka_unit_test(round_trip),
+};
+BH_TEST_MAIN(tests)

@@ -249,7 +249,6 @@ documents_read_revision(const struct bh_claims *claims, const struct bh_claimed_
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
-    (void)claims;
     ret->at_ns = bh_claim_number(whole, "at_ns");
     ret->principal = (uint32_t)bh_claim_number(whole, "principal");
     return claims_documents_read_number(row->key, &ret->number)
@@ -262,7 +261,6 @@ documents_read_image(const struct bh_claims *claims, const struct bh_claimed_doc
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
-    (void)claims;
     return claims_documents_read_number(row->key, &ret->number)
            && documents_read_digest(whole, "digest", ret->digest);
 }

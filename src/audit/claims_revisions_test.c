@@ -74,17 +74,10 @@ texts_of_revisions(void **state)
         { "it is another thing's, too", KEPT + 1, "node.ended", 1, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name, differences(&rows[i]), rows[i].differences);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(texts_of_revisions) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(texts_of_revisions) };
+BH_TEST_MAIN(tests)

@@ -187,7 +187,6 @@ claims_texts_judge(struct scenario *scenario, const struct row *row)
 static void
 a_text_goes_with_its_key(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct scenario scenario = { .arena = bh_arena_new(ARENA_BYTES) };
         struct bh_claims_result result;
@@ -212,7 +211,6 @@ texts_that_are_there(void **state)
     struct scenario scenario = { .arena = bh_arena_new(ARENA_BYTES) };
     struct bh_claims_result result;
 
-    (void)state;
     scenario.claims = bh_claims_new(scenario.arena, &bh_crypto_openssl);
     claims_texts_read(&scenario, 1000, (struct bh_record){ .verb = "site.apply", .text = { 0x51 } });
     claims_texts_read(&scenario, 1001,
@@ -232,14 +230,8 @@ texts_that_are_there(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_goes_with_its_key),
-        cmocka_unit_test(texts_that_are_there),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_text_goes_with_its_key),
+    cmocka_unit_test(texts_that_are_there),
+};
+BH_TEST_MAIN(tests)

@@ -58,8 +58,6 @@ put_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32], st
 {
     struct file *file = add_file(tile);
 
-    (void)self;
-    (void)e;
     file->length = 32 * (size_t)tile->width;
     memcpy(file->bytes, hashes, file->length);
     return BH_OK;
@@ -163,7 +161,6 @@ folder_make_key(void **state)
 {
     uint8_t public_key[32];
 
-    (void)state;
     assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
     assert_int_equal(bh_note_key_make(crypto, origin, public_key, &key, &err), BH_OK);
     return 0;
@@ -174,7 +171,6 @@ folder_make_key(void **state)
 static bh_rc
 read_bytes(void *self, const char *path, struct bh_buf *out, struct bh_err *e)
 {
-    (void)self;
     for (size_t i = 0; i < file_count; i++) {
         if (strcmp(files[i].path, path) != 0 || files[i].missing)
             continue;
@@ -202,7 +198,6 @@ folder_verify(const struct bh_checkpoint *kept)
 static void
 good_as_it_is(void **state)
 {
-    (void)state;
     folder_make_folder(RECORDS);
     BH_CHECK_EQ("files", file_count, 6);
     BH_CHECK_EQ("whole", folder_verify(NULL), BH_OK);
@@ -219,7 +214,6 @@ good_as_it_is(void **state)
 static void
 every_file_missing(void **state)
 {
-    (void)state;
     folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         files[i].missing = true;
@@ -233,7 +227,6 @@ every_file_missing(void **state)
 static void
 every_file_shorter_and_longer(void **state)
 {
-    (void)state;
     folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         files[i].length--;
@@ -249,7 +242,6 @@ every_file_shorter_and_longer(void **state)
 static void
 folder_every_bit(void **state)
 {
-    (void)state;
     folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         size_t step = strcmp(files[i].path, "checkpoint") == 0 ? 1 : bit_step;
@@ -271,7 +263,6 @@ pruned_bundle(void **state)
 {
     struct file *bundle = NULL, *tile = NULL;
 
-    (void)state;
     minimum = 256;
     folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
@@ -309,7 +300,6 @@ every_tail_cut(void **state)
 {
     struct bh_checkpoint kept;
 
-    (void)state;
     folder_make_folder(RECORDS);
     kept = whole;
     for (uint64_t count = 0; count < RECORDS; count++) {

@@ -103,7 +103,6 @@ every_checkpoint_byte_for_byte(void **state)
     uint8_t private_key[32];
     struct bh_err err;
 
-    (void)state;
     read_private_key(private_key);
     assert_int_equal(bh_note_key_parse(crypto, vkey, &key, &err), BH_OK);
     for (uint64_t size = 0; size < BH_COUNT(sizes); size++) {

@@ -50,7 +50,6 @@ one_way(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_slice list = { rows[i].text, strlen(rows[i].text) };
         uint64_t number, sum = 0;
@@ -71,7 +70,6 @@ writes_a_list(void **state)
     char memory[64];
     struct bh_buf list;
 
-    (void)state;
     bh_buf_init_fixed(&list, memory, sizeof memory);
     bh_buf_putc(&list, '[');
     for (size_t i = 0; i < BH_COUNT(numbers); i++)
@@ -81,14 +79,8 @@ writes_a_list(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_way),
-        cmocka_unit_test(writes_a_list),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_way),
+    cmocka_unit_test(writes_a_list),
+};
+BH_TEST_MAIN(tests)

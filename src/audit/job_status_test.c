@@ -31,7 +31,6 @@ reads_what_it_writes(void **state)
           "[{\"cause\":\"none\",\"ended\":\"9\",\"job\":8,\"state\":\"failed\",\"status\":-2}]" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_job_status read;
         char memory[BH_JOB_STATUS_ITEM_MAX];
@@ -79,7 +78,6 @@ job_status_refuses(void **state)
         { "too large a status", "[{\"job\":7,\"state\":\"a\",\"status\":2147483648}]", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].what, bh_job_status_is_list(slice_of(rows[i].text)), rows[i].good);
     BH_CHECK_DONE();
@@ -98,7 +96,6 @@ digests_as_others_do(void **state)
           "6df99ca96604da6d171834dd9b0713919c233a31e7a62d6d805e456d45325ab5" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         uint8_t digest[32];
         char digits[65];
@@ -112,15 +109,9 @@ digests_as_others_do(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(job_status_refuses),
-        cmocka_unit_test(digests_as_others_do),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(reads_what_it_writes),
+    cmocka_unit_test(job_status_refuses),
+    cmocka_unit_test(digests_as_others_do),
+};
+BH_TEST_MAIN(tests)

@@ -48,7 +48,6 @@ known_roots(void **state)
     };
     uint8_t hashes[8][32], root[32];
 
-    (void)state;
     for (unsigned i = 0; i < 8; i++)
         bh_merkle_leaf(crypto, leaves[i].bytes, leaves[i].length, hashes[i]);
     for (unsigned r = 0; r < sizeof rows / sizeof rows[0]; r++) {
@@ -75,7 +74,6 @@ every_size(void **state)
     char text[BH_MERKLE_TEXT_MAX];
     struct bh_err err;
 
-    (void)state;
     for (unsigned i = 0; i < SIZES; i++) {
         uint8_t want[32], got[32];
         struct bh_buf out;
@@ -116,7 +114,6 @@ text_forms(void **state)
     struct bh_buf out;
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         BH_CHECK_EQ(refused[i], bh_merkle_frontier_parse(refused[i], &frontier, &err), BH_INVALID);
     BH_CHECK_EQ("untouched", frontier.size, 7);
@@ -129,15 +126,9 @@ text_forms(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_roots),
-        cmocka_unit_test(every_size),
-        cmocka_unit_test(text_forms),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(known_roots),
+    cmocka_unit_test(every_size),
+    cmocka_unit_test(text_forms),
+};
+BH_TEST_MAIN(tests)

@@ -50,7 +50,6 @@ keys(void **state)
     struct bh_buf out;
     struct bh_err err;
 
-    (void)state;
     bh_buf_init_fixed(&out, text, sizeof text);
     bh_note_key_format(&out, &key);
     BH_CHECK_STR("written back", bh_buf_text(&out), SPEC_VKEY);
@@ -87,7 +86,6 @@ notes(void **state)
     };
     struct bh_note_key key = spec_key();
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct bh_err err;
         size_t length = 0;
@@ -115,7 +113,6 @@ signs_as_go_does(void **state)
     struct bh_buf out;
     struct bh_err err;
 
-    (void)state;
     bh_buf_init_fixed(&out, bytes, sizeof bytes);
     assert_true(bh_base64_decode(&out, secret, strlen(secret)));
     bh_buf_init_fixed(&out, note, sizeof note);
@@ -136,7 +133,6 @@ note_every_bit(void **state)
     struct bh_note_key key = spec_key();
     char note[sizeof good];
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * (sizeof good - 1); bit++) {
         struct bh_err err;
         size_t length;
@@ -170,7 +166,6 @@ keys_that_follow_each_other(void **state)
     struct bh_err err;
     size_t length;
 
-    (void)state;
     bh_buf_init_fixed(&out, vkeys, sizeof vkeys);
     for (uint8_t i = 0; i < 3; i++) {
         note_make_key(i + 1, secrets[i], &alone[i]);
@@ -205,17 +200,11 @@ keys_that_follow_each_other(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys),
-        cmocka_unit_test(notes),
-        cmocka_unit_test(signs_as_go_does),
-        cmocka_unit_test(keys_that_follow_each_other),
-        cmocka_unit_test(note_every_bit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(keys),
+    cmocka_unit_test(notes),
+    cmocka_unit_test(signs_as_go_does),
+    cmocka_unit_test(keys_that_follow_each_other),
+    cmocka_unit_test(note_every_bit),
+};
+BH_TEST_MAIN(tests)

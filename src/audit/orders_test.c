@@ -216,7 +216,6 @@ each_row(void **state)
 {
     struct bh_audit_orders *orders = malloc(sizeof *orders);
 
-    (void)state;
     assert_non_null(orders);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         uint64_t bad = NONE;
@@ -244,7 +243,6 @@ an_intent_answers_nothing(void **state)
     struct bh_record record = { .seq = 1, .order = 1, .version = 2, .phase = BH_PHASE_INTENT };
     struct bh_err err;
 
-    (void)state;
     assert_non_null(orders);
     bh_audit_orders_init(orders);
     BH_CHECK_EQ("intent", bh_audit_orders_read(orders, &record, &err), BH_CONFLICT);
@@ -261,7 +259,6 @@ orders_many(void **state)
     struct bh_err err;
     uint64_t seq = 1;
 
-    (void)state;
     assert_non_null(orders);
     bh_audit_orders_init(orders);
     for (; seq <= RECORDS; seq++) {
@@ -296,7 +293,6 @@ too_many(void **state)
     };
     struct bh_err err;
 
-    (void)state;
     assert_non_null(orders);
     bh_audit_orders_init(orders);
     for (uint64_t seq = 1; seq <= RECORDS; seq++) {

@@ -15,8 +15,6 @@ static struct bh_err err;
 static bh_rc
 proof_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *e)
 {
-    (void)self;
-    (void)e;
     assert_true((index + 1) << level <= LEAVES);
     bh_merkle_root(crypto, (const uint8_t(*)[32])hashes + (index << level), (size_t)1 << level, ret_hash);
     return BH_OK;
@@ -29,7 +27,6 @@ make_tree(void **state)
 {
     struct bh_merkle_frontier frontier = { 0 };
 
-    (void)state;
     bh_merkle_frontier_root(&frontier, crypto, roots[0]);
     for (unsigned i = 0; i < LEAVES; i++) {
         bh_merkle_leaf(crypto, &i, sizeof i, hashes[i]);
@@ -83,7 +80,6 @@ as_the_rfc_draws_it(void **state)
     uint8_t g[32], h[32], i[32], k[32], l[32];
     struct bh_proof proof;
 
-    (void)state;
     bh_merkle_node(crypto, hashes[0], hashes[1], g);
     bh_merkle_node(crypto, hashes[2], hashes[3], h);
     bh_merkle_node(crypto, hashes[4], hashes[5], i);
@@ -116,7 +112,6 @@ as_the_rfc_draws_it(void **state)
 static void
 every_size_includes(void **state)
 {
-    (void)state;
     for (uint64_t size = 1; size <= LEAVES; size++) {
         const struct bh_tree_head tree = head(size);
         struct bh_tree_head other = tree;
@@ -150,7 +145,6 @@ every_size_includes(void **state)
 static void
 every_size_begins(void **state)
 {
-    (void)state;
     for (uint64_t new = 1; new <= LEAVES; new += 1 + new / 50)
         for (uint64_t old = 0; old <= new; old++) {
             struct bh_proof proof = consistency(old, new);
@@ -176,7 +170,6 @@ proof_every_bit(void **state)
     struct bh_proof proof = inclusion(299, 700);
     const struct bh_tree_head tree = head(700);
 
-    (void)state;
     for (uint32_t bit = 0; bit < 256 * proof.count; bit++) {
         uint8_t *byte = &proof.hashes[bit / 256][bit / 8 % 32];
 
@@ -197,7 +190,6 @@ at_the_edges(void **state)
     struct bh_tree_head empty[2] = { head(0), head(5) };
     uint8_t root[32];
 
-    (void)state;
     BH_CHECK_EQ("no such record", bh_proof_inclusion(crypto, &source, outside, &proof, &err), BH_RANGE);
     BH_CHECK_EQ("shrunk", bh_proof_consistency(crypto, &source, shrunk, &proof, &err), BH_RANGE);
     BH_CHECK_EQ("untouched", proof.count, 77);

@@ -44,7 +44,6 @@ range_of(uint64_t from, uint64_t to)
 static void
 every_range(void **state)
 {
-    (void)state;
     for (uint64_t from = 0; from <= LEAVES; from++) {
         struct bh_range range = range_of(from, from);
         struct bh_merkle_frontier before = tree_of(from), whole = before;
@@ -72,7 +71,6 @@ what_does_not_fit(void **state)
     struct bh_merkle_frontier tree = tree_of(21), before = tree;
     struct bh_range range;
 
-    (void)state;
     range = range_of(20, 40);
     BH_CHECK("begins before", !bh_merkle_frontier_extend(&tree, crypto, &range));
     range = range_of(22, 40);
@@ -100,7 +98,6 @@ no_overflow(void **state)
     struct bh_merkle_frontier tree = { .size = UINT64_C(1) << 63 };
     struct bh_range range = { .from = tree.size, .to = 0, .count = 1, .nodes = { { .level = 63 } } };
 
-    (void)state;
     BH_CHECK("wraps", !bh_merkle_frontier_extend(&tree, crypto, &range));
     BH_CHECK_DONE();
 }

@@ -58,7 +58,6 @@ writes(void **state)
     char leaf[1024];
     struct bh_buf out;
 
-    (void)state;
     bh_buf_init_fixed(&out, leaf, sizeof leaf);
     bh_record_encode(&out, &full);
     BH_CHECK_STR("full", bh_buf_text(&out), FULL);
@@ -78,7 +77,6 @@ reads_back(void **state)
     struct bh_record record;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_record_decode(FULL, strlen(FULL), scratch, &record, &err), BH_OK);
     BH_CHECK_EQ("actor", record.actor.id, 3);
     BH_CHECK_EQ("via", record.actor.via, BH_VIA_TOKEN);
@@ -180,7 +178,6 @@ static const struct {
 static void
 record_refuses(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         char scratch[512];
         struct bh_record record = { .boot = 77 };
@@ -202,7 +199,6 @@ record_every_bit(void **state)
     static const char good[] = FULL;
     char leaf[sizeof good], scratch[sizeof good + 64], again[sizeof good + 64];
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * (sizeof good - 1); bit++) {
         struct bh_record record;
         struct bh_err err;
@@ -227,7 +223,6 @@ texts_that_need_escapes(void **state)
     struct bh_buf out;
     struct bh_err err;
 
-    (void)state;
     bh_buf_init_fixed(&out, leaf, sizeof leaf);
     bh_record_encode(&out, &record);
     assert_int_equal(bh_record_decode(leaf, out.length, scratch, &read, &err), BH_OK);
@@ -235,17 +230,11 @@ texts_that_need_escapes(void **state)
     assert_string_equal(read.verb, record.verb);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes),
-        cmocka_unit_test(reads_back),
-        cmocka_unit_test(record_refuses),
-        cmocka_unit_test(record_every_bit),
-        cmocka_unit_test(texts_that_need_escapes),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(writes),
+    cmocka_unit_test(reads_back),
+    cmocka_unit_test(record_refuses),
+    cmocka_unit_test(record_every_bit),
+    cmocka_unit_test(texts_that_need_escapes),
+};
+BH_TEST_MAIN(tests)

@@ -31,7 +31,6 @@ one_way(void **state)
         { &bh_row_text_fields, &text, "{\"digest\":\"cd" ZEROS "\",\"number\":2,\"text\":\"{}\"}" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char memory[512];
         struct bh_buf out;
@@ -52,21 +51,14 @@ reads_back(void **state)
     struct bh_row_name row = { .id = 1 };
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("good", bh_json_decode(line, strlen(line), &bh_row_name_fields, &row, arena, &err), BH_OK);
     BH_CHECK("erased", !row.name && row.erased_by == 37 && row.id == 4);
     BH_CHECK_EQ("without an id", bh_json_decode("{}", 2, &bh_row_name_fields, &row, arena, &err), BH_INVALID);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_way),
-        cmocka_unit_test(reads_back),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_way),
+    cmocka_unit_test(reads_back),
+};
+BH_TEST_MAIN(tests)

@@ -34,7 +34,6 @@ reads_items(void **state)
         { "empty", "", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_sealed sealed = { .key = 99 };
         struct bh_slice text = { rows[i].text, strlen(rows[i].text) };
@@ -53,7 +52,6 @@ reads_parts(void **state)
 {
     struct bh_sealed sealed;
 
-    (void)state;
     assert_true(bh_sealed_read((struct bh_slice){ GOOD, strlen(GOOD) }, &sealed));
     BH_CHECK_EQ("key", sealed.key, 7);
     BH_CHECK("cipher", sealed.cipher.length == 4 && memcmp(sealed.cipher.text, "QUJD", 4) == 0);
@@ -80,22 +78,15 @@ bounds_lists(void **state)
           false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name, bh_sealed_is_list((struct bh_slice){ rows[i].text, strlen(rows[i].text) }),
                     rows[i].good);
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_items),
-        cmocka_unit_test(reads_parts),
-        cmocka_unit_test(bounds_lists),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(reads_items),
+    cmocka_unit_test(reads_parts),
+    cmocka_unit_test(bounds_lists),
+};
+BH_TEST_MAIN(tests)

@@ -22,7 +22,6 @@ paths(void **state)
         { "tile/0/x018/x446/x744/x073/x709/x551/615", { false, 0, UINT64_MAX, 256 } },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char memory[BH_TILE_PATH_MAX];
         struct bh_tile tile = { 0 };
@@ -79,7 +78,6 @@ other_paths(void **state)
     };
     struct bh_tile tile;
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         BH_CHECK(refused[i], !bh_tile_path_parse(refused[i], &tile));
     BH_CHECK_DONE();
@@ -103,7 +101,6 @@ widths(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         BH_CHECK_EQ("width", bh_tile_width(rows[i].level, rows[i].index, rows[i].size), rows[i].width);
     BH_CHECK_DONE();
@@ -117,7 +114,6 @@ bundles(void **state)
     struct bh_buf out;
     size_t length;
 
-    (void)state;
     bh_buf_init_fixed(&out, memory, sizeof memory);
     bh_bundle_put(&out, "{}", 2);
     bh_bundle_put(&out, "", 0);
@@ -144,7 +140,6 @@ check_tile(void *self, const struct bh_tile *tile, const uint8_t (*got)[32], str
 {
     size_t each = (size_t)1 << 8 * tile->level, step = tile->width > 50 ? 50 : 1;
 
-    (void)err;
     assert_true(tile->level < 3);
     ++*(tile->width == BH_TILE_WIDTH ? &full[tile->level] : &partial[tile->level]);
     for (size_t i = 0; i < tile->width; i += step) {
@@ -163,7 +158,6 @@ tiles(void **state)
     struct bh_tile_sink sink = { check_tile, NULL };
     struct bh_err err;
 
-    (void)state;
     for (uint32_t i = 0; i < LEAVES; i++) {
         bh_merkle_leaf(crypto, &i, sizeof i, hashes[i]);
         assert_int_equal(bh_tiler_add(&tiler, crypto, hashes[i], &sink, &err), BH_OK);
@@ -179,14 +173,8 @@ tiles(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),   cmocka_unit_test(other_paths), cmocka_unit_test(widths),
-        cmocka_unit_test(bundles), cmocka_unit_test(tiles),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(paths),   cmocka_unit_test(other_paths), cmocka_unit_test(widths),
+    cmocka_unit_test(bundles), cmocka_unit_test(tiles),
+};
+BH_TEST_MAIN(tests)

@@ -35,14 +35,8 @@ events_are_none(void **state)
     BH_CHECK("another's beginning", !bh_token_facts_is("{\"tokens\":{}}"));
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_have_one_form),
-        cmocka_unit_test(events_are_none),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(facts_have_one_form),
+    cmocka_unit_test(events_are_none),
+};
+BH_TEST_MAIN(tests)

@@ -28,7 +28,6 @@ static bh_rc
 verify_check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
                   const uint8_t *stored_hash, struct bh_err *err)
 {
-    (void)verifier;
     if (stored_hash && memcmp(hash, stored_hash, 32) != 0)
         return bh_err_set(err, BH_CONFLICT, "its bytes do not have the hash stored beside it");
     return BH_OK;

@@ -108,7 +108,6 @@ good_journal(void **state)
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
     struct bh_err err = { 0 };
 
-    (void)state;
     if (verify_walk(journal, verifier, &err) != BH_OK)
         fail_msg("%s", err.msg);
     assert_int_equal(verifier->checkpoints, RECORDS / EVERY);
@@ -167,7 +166,6 @@ pruned_journal(void **state)
     };
     struct bh_err err = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name, walk_pruned(cases[i].gone, cases[i].minimum, &err), cases[i].rc);
     BH_CHECK_DONE();
@@ -281,7 +279,6 @@ finds_each_fault(void **state)
     };
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct journal *journal = journal_new();
         struct bh_err err = { 0 };
@@ -307,7 +304,6 @@ finds_every_flipped_bit(void **state)
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
     unsigned tried = 0;
 
-    (void)state;
     for (unsigned i = 0; i < RECORDS; i++)
         for (size_t bit = i % 3; bit < 8 * journal->lengths[i]; bit += 7) {
             struct bh_err err;
@@ -323,16 +319,10 @@ finds_every_flipped_bit(void **state)
     free(journal);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_journal),
-        cmocka_unit_test(pruned_journal),
-        cmocka_unit_test(finds_each_fault),
-        cmocka_unit_test(finds_every_flipped_bit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(good_journal),
+    cmocka_unit_test(pruned_journal),
+    cmocka_unit_test(finds_each_fault),
+    cmocka_unit_test(finds_every_flipped_bit),
+};
+BH_TEST_MAIN(tests)

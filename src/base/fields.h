@@ -100,7 +100,7 @@ enum { BH_FIELD_TEXT_MAX = 65536, BH_FIELD_ITEMS_MAX = 1024 };
 /* The field of that name (`length` bytes), or NULL. */
 const struct bh_field *bh_fields_find(const struct bh_fields *fields, const char *name, size_t length);
 
-/* "count: 1 to 16; pieces of each member" in at most `size` bytes: the field's sentence and, of a
+/* "count: 1 to 16; partitions of each member" in at most `size` bytes: the field's sentence and, of a
  * number that has one, its range.  "" where nothing is said of the field. */
 void bh_field_describe(const struct bh_field *field, char *ret_text, uint32_t size);
 

@@ -102,13 +102,7 @@ rights_are_said(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(grants_are_read),
-                                        cmocka_unit_test(names_and_folders_are_checked),
-                                        cmocka_unit_test(rights_are_said) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(grants_are_read),
+                                           cmocka_unit_test(names_and_folders_are_checked),
+                                           cmocka_unit_test(rights_are_said) };
+BH_TEST_MAIN(tests)

@@ -1,8 +1,6 @@
 #include "model/datasets.h"
 
-#include "base/json.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 #define SITE                                                                                                 \
     "tenants: [{name: acme}, {name: acme/vision}]\n"                                                         \
@@ -62,20 +60,11 @@ static const struct {
 static bh_rc
 datasets_test_check(const char *yaml, struct bh_err *err)
 {
-    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_site site;
-    struct bh_buf json;
-    bh_rc rc;
+    bh_rc rc = bh_test_decode(yaml, &bh_site_fields, &site, arena, err);
 
-    bh_buf_init(&json, BH_JSON_BYTES_MAX);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(json.bytes, json.length, &bh_site_fields, &site, arena, err);
-    if (rc == BH_OK)
-        rc = bh_site_check(&site, err);
-    bh_buf_fini(&json);
-    bh_arena_free(arena);
-    return rc;
+    return rc == BH_OK ? bh_site_check(&site, err) : rc;
 }
 
 static void
@@ -95,11 +84,5 @@ datasets_stand_beside_the_rest_of_the_site(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(datasets_stand_beside_the_rest_of_the_site) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(datasets_stand_beside_the_rest_of_the_site) };
+BH_TEST_MAIN(tests)

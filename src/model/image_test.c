@@ -127,11 +127,5 @@ test_allows(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse), cmocka_unit_test(test_allows) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse), cmocka_unit_test(test_allows) };
+BH_TEST_MAIN(tests)

@@ -35,7 +35,7 @@ struct layout_words {
 static bh_rc
 layout_not_a_partition(const char *text, struct bh_err *err)
 {
-    bh_err_set(err, BH_INVALID, "\"%.40s\" is no piece of a layout", text);
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is no partition of a layout", text);
     return bh_err_hint(err, "write a profile, as 3g.40gb, 3g.40gb@4 or \"1g.10gb x7\"");
 }
 

@@ -43,10 +43,10 @@ static struct {
       "GPUs of model H100-80GB have no MIG profile 1g.6gb" },
     { "eight", { "1g.10gb x7", "1g.10gb" }, NULL, "a GPU holds at most 7 instances" },
     { "no profile", { "x7" }, NULL, "GPUs of model H100-80GB have no MIG profile x7" },
-    { "nothing at all", { "" }, NULL, "\"\" is no piece of a layout" },
-    { "a count of nothing", { "1g.10gb x0" }, NULL, "\"1g.10gb x0\" is no piece of a layout" },
-    { "a start that is no number", { "1g.10gb@a" }, NULL, "\"1g.10gb@a\" is no piece of a layout" },
-    { "a word behind it", { "1g.10gb each" }, NULL, "\"1g.10gb each\" is no piece of a layout" },
+    { "nothing at all", { "" }, NULL, "\"\" is no partition of a layout" },
+    { "a count of nothing", { "1g.10gb x0" }, NULL, "\"1g.10gb x0\" is no partition of a layout" },
+    { "a start that is no number", { "1g.10gb@a" }, NULL, "\"1g.10gb@a\" is no partition of a layout" },
+    { "a word behind it", { "1g.10gb each" }, NULL, "\"1g.10gb each\" is no partition of a layout" },
 };
 
 static void

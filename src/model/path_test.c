@@ -95,12 +95,6 @@ places_in_a_sandbox(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(tenant_paths), cmocka_unit_test(file_paths),
-                                        cmocka_unit_test(places_in_a_sandbox) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(tenant_paths), cmocka_unit_test(file_paths),
+                                           cmocka_unit_test(places_in_a_sandbox) };
+BH_TEST_MAIN(tests)

@@ -1,8 +1,6 @@
 #include "model/policies.h"
 
-#include "base/json.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 #define SKUS "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
 
@@ -10,16 +8,9 @@ static struct bh_site *
 site_of(struct bh_arena *arena, const char *yaml)
 {
     struct bh_site *site = bh_arena_alloc(arena, sizeof *site);
-    struct bh_buf json;
     struct bh_err err;
-    bh_rc rc;
 
-    bh_buf_init(&json, 1 << 16);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, &err);
-    assert_int_equal(rc, BH_OK);
-    rc = bh_json_decode(json.bytes, json.length, &bh_site_fields, site, arena, &err);
-    assert_int_equal(rc, BH_OK);
-    bh_buf_fini(&json);
+    assert_int_equal(bh_test_decode(yaml, &bh_site_fields, site, arena, &err), BH_OK);
     return site;
 }
 
@@ -144,15 +135,9 @@ denied_prefixes_of_a_branch_are_counted_together(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_above_a_tenant_hold_for_it),
-        cmocka_unit_test(a_site_file_with_a_policy_that_widens_is_refused),
-        cmocka_unit_test(denied_prefixes_of_a_branch_are_counted_together),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(those_above_a_tenant_hold_for_it),
+    cmocka_unit_test(a_site_file_with_a_policy_that_widens_is_refused),
+    cmocka_unit_test(denied_prefixes_of_a_branch_are_counted_together),
+};
+BH_TEST_MAIN(tests)

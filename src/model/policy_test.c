@@ -1,9 +1,7 @@
 #include "model/policy.h"
 
-#include "base/json.h"
 #include "base/num.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 #include "model/geometry.h"
 #include "model/job.h"
 
@@ -28,16 +26,9 @@ static struct bh_site_policy *
 policy_of(const char *yaml)
 {
     struct bh_site_policy *policy = bh_arena_alloc(arena, sizeof *policy);
-    struct bh_buf json;
     struct bh_err err;
-    bh_rc rc;
 
-    bh_buf_init(&json, 1 << 16);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, &err);
-    assert_int_equal(rc, BH_OK);
-    rc = bh_json_decode(json.bytes, json.length, &bh_site_policy_fields, policy, arena, &err);
-    assert_int_equal(rc, BH_OK);
-    bh_buf_fini(&json);
+    assert_int_equal(bh_test_decode(yaml, &bh_site_policy_fields, policy, arena, &err), BH_OK);
     return policy;
 }
 

@@ -13,11 +13,5 @@ every_role_is_found_by_its_name(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_role_is_found_by_its_name) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(every_role_is_found_by_its_name) };
+BH_TEST_MAIN(tests)

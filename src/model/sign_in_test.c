@@ -1,20 +1,12 @@
 #include "model/sign_in.h"
 
-#include "base/json.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 static bh_rc
 read(const char *yaml, struct bh_site_sign_in *ret_sign_in, struct bh_arena *arena, struct bh_err *err)
 {
-    struct bh_buf json;
-    bh_rc rc;
+    bh_rc rc = bh_test_decode(yaml, &bh_site_sign_in_fields, ret_sign_in, arena, err);
 
-    bh_buf_init(&json, BH_JSON_BYTES_MAX);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(json.bytes, json.length, &bh_site_sign_in_fields, ret_sign_in, arena, err);
-    bh_buf_fini(&json);
     return rc == BH_OK ? bh_sign_in_check(ret_sign_in, err) : rc;
 }
 
@@ -109,14 +101,8 @@ groups_and_people_begin_with_their_issuer(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(groups_and_people_begin_with_their_issuer),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_wrong_is_named),
+    cmocka_unit_test(groups_and_people_begin_with_their_issuer),
+};
+BH_TEST_MAIN(tests)

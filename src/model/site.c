@@ -33,14 +33,14 @@ static const char *const period_names[BH_PERIODS] = {
 
 static const struct bh_field quota_rows[] = {
     BH_F(struct bh_site_quota, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "pieces or GPUs kept for it; none when absent"),
+         .doc = "partitions or GPUs kept for it; none when absent"),
     BH_F(struct bh_site_quota, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "of the guarantee, what others may borrow while it is idle"),
     BH_F(struct bh_site_quota, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "most pieces or GPUs at once, in the tenant and everything below"),
+         .doc = "most partitions or GPUs at once, in the tenant and everything below"),
     BH_F(struct bh_site_quota, model, BH_FIELD_TEXT, .max = 32, .doc = "a GPU model, counted in GPUs; or"),
     BH_F(struct bh_site_quota, sku, BH_FIELD_TEXT, .max = BH_NAME_MAX,
-         .doc = "a SKU's name, counted in pieces"),
+         .doc = "a SKU's name, counted in partitions"),
 };
 static const struct bh_fields quota_fields = BH_FIELDS("quota", struct bh_site_quota, quota_rows);
 
@@ -179,7 +179,7 @@ static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_site_gpu, 
 
 static const struct bh_field pool_rows[] = {
     BH_F_ENUM(struct bh_site_pool, layout, bh_pool_layout_names,
-              .doc = "what its GPUs are kept for while others have room: development, pieces "
+              .doc = "what its GPUs are kept for while others have room: development, partitions "
                      "of less than half a GPU; production, of more; balanced, every second GPU "
                      "for either; on-demand, anything"),
     BH_F(struct bh_site_pool, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 63,
@@ -261,7 +261,7 @@ static const struct bh_field site_rows[] = {
     BH_F(struct bh_site, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
          .doc = "what may be submitted at all"),
     BH_F(struct bh_site, pools, BH_FIELD_LIST, .of = &pool_fields,
-         .doc = "nodes whose GPUs are kept for small or large pieces"),
+         .doc = "nodes whose GPUs are kept for small or large partitions"),
     BH_F(struct bh_site, principals, BH_FIELD_LIST, .of = &principal_fields,
          .doc = "people and service accounts"),
     BH_F(struct bh_site, scheduling, BH_FIELD_STRUCT, .of = &scheduling_fields,

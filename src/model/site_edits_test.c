@@ -1,8 +1,6 @@
 #include "model/site_edits.h"
 
-#include "base/json.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 /* Pairs of files and all lines between them. What stands in no line of the file's text is
  * nothing that apply, whatif or the audit log would show. */
@@ -90,16 +88,9 @@ site_edits_test_read_site(const char *name, const char *yaml, struct bh_arena *a
 {
     struct bh_site site = { .tenants = { 0 } };
     struct bh_err err = { .msg = "" };
-    struct bh_buf json;
-    bh_rc rc;
 
-    bh_buf_init(&json, 1 << 20);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, &err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(json.bytes, json.length, &bh_site_fields, &site, arena, &err);
-    if (rc != BH_OK)
+    if (bh_test_decode(yaml, &bh_site_fields, &site, arena, &err) != BH_OK)
         BH_CHECK_STR(name, err.msg, "");
-    bh_buf_fini(&json);
     return site;
 }
 

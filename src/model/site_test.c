@@ -1,26 +1,15 @@
 #include "model/site.h"
 
-#include "base/json.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 static bh_rc
 site_test_check(const char *yaml, struct bh_err *err)
 {
-    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_site site;
-    struct bh_buf json;
-    bh_rc rc;
+    bh_rc rc = bh_test_decode(yaml, &bh_site_fields, &site, arena, err);
 
-    bh_buf_init(&json, BH_JSON_BYTES_MAX);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(json.bytes, json.length, &bh_site_fields, &site, arena, err);
-    if (rc == BH_OK)
-        rc = bh_site_check(&site, err);
-    bh_buf_fini(&json);
-    bh_arena_free(arena);
-    return rc;
+    return rc == BH_OK ? bh_site_check(&site, err) : rc;
 }
 
 #define SHARE(row) "skus: [{name: s, grade: F, models: [{model: H100-80GB, " row "}]}]"
@@ -331,16 +320,10 @@ kinds_go_by_depth(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_site_is_right),
-        cmocka_unit_test(faults_name_the_entry),
-        cmocka_unit_test(faults_say_what_helps),
-        cmocka_unit_test(kinds_go_by_depth),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_whole_site_is_right),
+    cmocka_unit_test(faults_name_the_entry),
+    cmocka_unit_test(faults_say_what_helps),
+    cmocka_unit_test(kinds_go_by_depth),
+};
+BH_TEST_MAIN(tests)

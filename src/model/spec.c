@@ -47,7 +47,7 @@ static const struct bh_field job_fields[] = {
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
     BH_F(struct bh_job_spec, count, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = BH_JOB_COUNT_MAX,
-         .doc = "pieces of the SKU for each member, all on one node; 1 when absent"),
+         .doc = "partitions of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\", at least \"0.01\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
@@ -58,7 +58,7 @@ static const struct bh_field job_fields[] = {
                 "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
     BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
     BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = BH_JOB_GANG_MAX,
-         .doc = "members, each a run of the command with pieces of its own: all start, "
+         .doc = "members, each a run of the command with partitions of its own: all start, "
                 "suspend and end together; 1 when absent"),
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
@@ -513,12 +513,13 @@ static bh_rc
 spec_read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     if (spec->count > BH_JOB_COUNT_MAX)
-        return bh_err_set(err, BH_RANGE, "count: %" PRIu32 " is over %d pieces", spec->count,
+        return bh_err_set(err, BH_RANGE, "count: %" PRIu32 " is over %d partitions", spec->count,
                           BH_JOB_COUNT_MAX);
     if (spec->gang > BH_JOB_GANG_MAX)
         return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " is over %d members", spec->gang, BH_JOB_GANG_MAX);
     if (spec->gang * spec->count > BH_JOB_PARTITIONS_MAX)
-        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " members of %" PRIu32 " pieces are over %d pieces",
+        return bh_err_set(err, BH_RANGE,
+                          "gang: %" PRIu32 " members of %" PRIu32 " partitions are over %d partitions",
                           spec->gang, spec->count, BH_JOB_PARTITIONS_MAX);
     if (spec->pids > PIDS_MAX)
         return bh_err_set(err, BH_RANGE, "pids: %" PRIu32 " is over %d", spec->pids, PIDS_MAX);

@@ -134,7 +134,7 @@ static const struct {
     { "bandwidth alone", JOB(",\"bandwidth\":\"100Mbit\""), BH_INVALID, "bandwidth: the job has no network" },
     { "odd bandwidth", JOB(",\"bandwidth\":\"fast\",\"network\":\"egress\""), BH_INVALID,
       "bandwidth: \"fast\" is no bandwidth" },
-    { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
+    { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 partitions" },
     { "count of none", JOB(",\"count\":0"), BH_RANGE, "count: must be at least 1" },
     { "gang of none", JOB(",\"gang\":0"), BH_RANGE, "gang: must be at least 1" },
     { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
@@ -144,7 +144,7 @@ static const struct {
     { "count a string", JOB(",\"count\":\"x\""), BH_INVALID, "count: expected an integer" },
     { "gang over", JOB(",\"gang\":65"), BH_RANGE, "gang: 65 is over 64 members" },
     { "gang of too many pieces", JOB(",\"count\":5,\"gang\":64"), BH_RANGE,
-      "gang: 64 members of 5 pieces are over 256 pieces" },
+      "gang: 64 members of 5 partitions are over 256 partitions" },
     { "the largest gang", JOB(",\"count\":4,\"gang\":64"), BH_OK, NULL },
     { "cpu nothing", JOB(",\"cpu\":\"0\""), BH_RANGE, "cpu: 0 cores are too few to start a job" },
     { "cpu below what starts", JOB(",\"cpu\":\"0.001\""), BH_RANGE,
@@ -302,17 +302,11 @@ descriptions_are_in_order(void **state)
     assert_true(bh_fields_ordered(&bh_job_spec_fields));
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
-                                        cmocka_unit_test(texts_have_a_longest),
-                                        cmocka_unit_test(numbers_are_read),
-                                        cmocka_unit_test(numbers_of_what_was_taken),
-                                        cmocka_unit_test(a_working_directory_of_its_own),
-                                        cmocka_unit_test(a_mount_has_its_place),
-                                        cmocka_unit_test(descriptions_are_in_order) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
+                                           cmocka_unit_test(texts_have_a_longest),
+                                           cmocka_unit_test(numbers_are_read),
+                                           cmocka_unit_test(numbers_of_what_was_taken),
+                                           cmocka_unit_test(a_working_directory_of_its_own),
+                                           cmocka_unit_test(a_mount_has_its_place),
+                                           cmocka_unit_test(descriptions_are_in_order) };
+BH_TEST_MAIN(tests)

@@ -273,7 +273,7 @@ admission_check_most(const struct asking *a, const char *noun, uint64_t wanted, 
 static bh_rc
 admission_check_count(const struct asking *a)
 {
-    return admission_check_most(a, "pieces of a member", a->request->count, a->rules->count);
+    return admission_check_most(a, "partitions of a member", a->request->count, a->rules->count);
 }
 
 static bh_rc
@@ -285,7 +285,7 @@ admission_check_gang(const struct asking *a)
 static bh_rc
 admission_check_partitions(const struct asking *a)
 {
-    return admission_check_most(a, "pieces", a->request->count * a->request->gang, a->rules->partitions);
+    return admission_check_most(a, "partitions", a->request->count * a->request->gang, a->rules->partitions);
 }
 
 /* An amount that nobody said is the node's share, which may be anything. */

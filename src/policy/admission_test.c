@@ -1,9 +1,7 @@
 #include "policy/admission.h"
 
-#include "base/json.h"
 #include "base/num.h"
-#include "base/test.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 #include "model/geometry.h"
 
 #define SITE                                                                                                 \
@@ -31,16 +29,9 @@ close_arena(void **state)
 static void
 admission_decode(const char *yaml, const struct bh_fields *fields, void *ret_struct)
 {
-    struct bh_buf json;
     struct bh_err err;
-    bh_rc rc;
 
-    bh_buf_init(&json, 1 << 16);
-    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, &err);
-    assert_int_equal(rc, BH_OK);
-    rc = bh_json_decode(json.bytes, json.length, fields, ret_struct, arena, &err);
-    assert_int_equal(rc, BH_OK);
-    bh_buf_fini(&json);
+    assert_int_equal(bh_test_decode(yaml, fields, ret_struct, arena, &err), BH_OK);
 }
 
 /* The policies of a site where acme/vision's says `policy`. */
@@ -140,9 +131,9 @@ each_entry_admits_and_denies(void **state)
         { "mounts: [none]", "", "cwd: /home/alice", BH_ADMISSION_MOUNTS, "policy.mounts of acme/vision: /home/alice is not allowed, only none" },
         { "labels: [team, env=dev|prod]", "labels: [env=dev, team=a]", "labels: [env=test, team=a]", BH_ADMISSION_LABELS,
           "policy.labels of acme/vision: a job must have the label env=dev|prod" },
-        { "max_count: 2", "count: 2", "count: 3", BH_ADMISSION_COUNT, "policy.max_count of acme/vision: 3 pieces of a member are more than 2" },
+        { "max_count: 2", "count: 2", "count: 3", BH_ADMISSION_COUNT, "policy.max_count of acme/vision: 3 partitions of a member are more than 2" },
         { "max_gang: 2", "gang: 2", "gang: 3", BH_ADMISSION_GANG, "policy.max_gang of acme/vision: 3 members are more than 2" },
-        { "max_pieces: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PARTITIONS, "policy.max_pieces of acme/vision: 8 pieces are more than 6" },
+        { "max_pieces: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PARTITIONS, "policy.max_pieces of acme/vision: 8 partitions are more than 6" },
         { "max_cpu: 4", "cpu: 2\ngang: 2", "cpu: 2\ngang: 3", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: 6000 thousandths of a core are more than 4000" },
         { "max_cpu: 4", NULL, "", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: cores are not said, and limited" },
         { "max_memory: 4Gi", "memory: 4Gi", "memory: 2Gi\ngang: 3", BH_ADMISSION_MEMORY, "policy.max_memory of acme/vision: 6144 MiB of memory are more than 4096" },

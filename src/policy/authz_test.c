@@ -550,26 +550,20 @@ what_is_ones_own_takes_no_role(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_role_and_verb_over_the_tree),
-        cmocka_unit_test(no_verb_is_left_out),
-        cmocka_unit_test(a_role_is_given_by_those_who_hold_all_of_it),
-        cmocka_unit_test(every_operation_is_denied_across_tenants),
-        cmocka_unit_test(bindings_add_up),
-        cmocka_unit_test(groups_count_for_known_principals_only),
-        cmocka_unit_test(tokens_root_and_open_verbs),
-        cmocka_unit_test(visible_tenants_are_those_where_the_verb_is_held),
-        cmocka_unit_test(a_hint_names_the_lowest_role),
-        cmocka_unit_test(a_hint_on_the_site_names_who_is_asked),
-        cmocka_unit_test(a_denial_says_which_role_and_where),
-        cmocka_unit_test(verbs_ask_for_somebody_who_is_there),
-        cmocka_unit_test(what_is_ones_own_takes_no_role),
-        cmocka_unit_test(break_glass_is_an_admins_role_for_a_while),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_role_and_verb_over_the_tree),
+    cmocka_unit_test(no_verb_is_left_out),
+    cmocka_unit_test(a_role_is_given_by_those_who_hold_all_of_it),
+    cmocka_unit_test(every_operation_is_denied_across_tenants),
+    cmocka_unit_test(bindings_add_up),
+    cmocka_unit_test(groups_count_for_known_principals_only),
+    cmocka_unit_test(tokens_root_and_open_verbs),
+    cmocka_unit_test(visible_tenants_are_those_where_the_verb_is_held),
+    cmocka_unit_test(a_hint_names_the_lowest_role),
+    cmocka_unit_test(a_hint_on_the_site_names_who_is_asked),
+    cmocka_unit_test(a_denial_says_which_role_and_where),
+    cmocka_unit_test(verbs_ask_for_somebody_who_is_there),
+    cmocka_unit_test(what_is_ones_own_takes_no_role),
+    cmocka_unit_test(break_glass_is_an_admins_role_for_a_while),
+};
+BH_TEST_MAIN(tests)

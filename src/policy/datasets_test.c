@@ -1,9 +1,7 @@
 #include "policy/datasets.h"
 
-#include "base/json.h"
-#include "base/test.h"
 #include "base/time.h"
-#include "base/yaml.h"
+#include "model/decode_test.h"
 
 enum { DAY_S = 86400 };
 
@@ -40,18 +38,13 @@ struct world {
 static void
 open_world(struct world *w, const char *yaml)
 {
-    struct bh_buf json;
     struct bh_err err;
 
     w->arena = bh_arena_new(1 << 20);
     w->site = bh_arena_alloc(w->arena, sizeof *w->site);
-    bh_buf_init(&json, 1 << 16);
-    assert_int_equal(bh_yaml_to_json(yaml, strlen(yaml), &json, &err), BH_OK);
-    assert_int_equal(bh_json_decode(json.bytes, json.length, &bh_site_fields, w->site, w->arena, &err),
-                     BH_OK);
+    assert_int_equal(bh_test_decode(yaml, &bh_site_fields, w->site, w->arena, &err), BH_OK);
     assert_int_equal(bh_site_check(w->site, &err), BH_OK);
     assert_int_equal(bh_datasets_compile(w->site, w->arena, &w->datasets, &err), BH_OK);
-    bh_buf_fini(&json);
 }
 
 #define MOUNT BH_DATA_MOUNT
@@ -384,19 +377,13 @@ denials_say_what_lacks_and_what_to_do(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grants_decide),
-        cmocka_unit_test(every_condition_counts),
-        cmocka_unit_test(what_one_may_is_listed),
-        cmocka_unit_test(a_folder_is_found_from_below_and_above),
-        cmocka_unit_test(a_jobs_mounts_ask_for_rights),
-        cmocka_unit_test(paths_are_no_way_in),
-        cmocka_unit_test(denials_say_what_lacks_and_what_to_do),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(grants_decide),
+    cmocka_unit_test(every_condition_counts),
+    cmocka_unit_test(what_one_may_is_listed),
+    cmocka_unit_test(a_folder_is_found_from_below_and_above),
+    cmocka_unit_test(a_jobs_mounts_ask_for_rights),
+    cmocka_unit_test(paths_are_no_way_in),
+    cmocka_unit_test(denials_say_what_lacks_and_what_to_do),
+};
+BH_TEST_MAIN(tests)

@@ -125,16 +125,10 @@ mounts_belong_to_tenants(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(people_and_groups_of_providers_are_found),
-        cmocka_unit_test(names_find_what_is_there_and_ids_find_all),
-        cmocka_unit_test(within_walks_up),
-        cmocka_unit_test(mounts_belong_to_tenants),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(people_and_groups_of_providers_are_found),
+    cmocka_unit_test(names_find_what_is_there_and_ids_find_all),
+    cmocka_unit_test(within_walks_up),
+    cmocka_unit_test(mounts_belong_to_tenants),
+};
+BH_TEST_MAIN(tests)

@@ -67,11 +67,5 @@ test_too_many(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_deepest), cmocka_unit_test(test_too_many) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_deepest), cmocka_unit_test(test_too_many) };
+BH_TEST_MAIN(tests)

@@ -18,29 +18,11 @@ explain_put_tenant(const struct phrase *p)
 /* ---- a sentence for each code ---- */
 
 static void
-explain_none(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "nothing holds it back");
-}
-
-static void
-explain_running(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "it has what it asked for");
-}
-
-static void
 explain_stopping(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it was told to end, and is killed in ");
+    bh_buf_puts(p->out, "it was asked to end, and is killed in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, " if it has not ended by then");
-}
-
-static void
-explain_held(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "held by its submitter until it is released");
 }
 
 /* "acme/vision is at its limit of ...: ... in use, this job wants ... more"; only an
@@ -178,7 +160,7 @@ explain_fragmented(const struct phrase *p)
 {
     bh_gpus_put(p->out, p->reason->free_partitions);
     bh_buf_puts(p->out, p->reason->free_partitions > BH_GPU_PARTS ? " are" : " is");
-    bh_buf_puts(p->out, " free, but not in one piece that can hold ");
+    bh_buf_puts(p->out, " free, but not as one partition that can hold ");
     bh_explain_partitions(p, p->reason->wanted);
 }
 
@@ -223,7 +205,7 @@ explain_preempting(const struct phrase *p)
 static void
 explain_starting(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "its pieces on ");
+    bh_buf_puts(p->out, "its partitions on ");
     bh_explain_gpu(p);
     bh_buf_puts(p->out, " are being made ready (carved, and scrubbed where another tenant had the "
                         "memory) and its sandbox started");
@@ -237,30 +219,6 @@ explain_suspended(const struct phrase *p)
 }
 
 static void
-explain_node_down(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "no node is up");
-}
-
-static void
-explain_unknown_sku(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "there is no such SKU");
-}
-
-static void
-explain_unknown_tenant(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "there is no such tenant");
-}
-
-static void
-explain_unknown_job(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "there is no such job");
-}
-
-static void
 explain_wrong_state(const struct phrase *p)
 {
     bh_explain_job(p, "the object");
@@ -268,16 +226,10 @@ explain_wrong_state(const struct phrase *p)
 }
 
 static void
-explain_table_full(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "a table of the engine is full");
-}
-
-static void
 explain_tenant_cycle(const struct phrase *p)
 {
     explain_put_tenant(p);
-    bh_buf_puts(p->out, " cannot stand below itself");
+    bh_buf_puts(p->out, " cannot be below itself");
 }
 
 static void
@@ -337,12 +289,6 @@ explain_moving(const struct phrase *p)
     bh_buf_puts(p->out, "it is being moved to ");
     bh_explain_gpu(p);
     explain_put_purpose(p, p->reason->job, p->how->holder_tenant);
-}
-
-static void
-explain_defrag_off(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "the site does not have jobs moved");
 }
 
 static void
@@ -414,7 +360,7 @@ explain_next_unknown(const struct phrase *p)
     bh_buf_puts(p->out, "` frees it");
 }
 
-/* How long another tenant's job may run is no business of the reader's; that nothing is promised is. */
+/* The reader may not know how long another tenant's job runs, only that nothing is promised. */
 static void
 explain_next_expected(const struct phrase *p)
 {
@@ -440,7 +386,7 @@ explain_next_frees(const struct phrase *p)
     bh_buf_puts(p->out, p->reason->leaving ? " is over" : " reaches its time limit");
 }
 
-/* Another tenant's job is no business of the reader's: only the time is said, and whether it is sure. */
+/* Of another tenant's job the reader learns the time alone, and whether it is sure. */
 static void
 explain_next_free(const struct phrase *p)
 {
@@ -467,7 +413,7 @@ static void
 explain_next_fragmented(const struct phrase *p)
 {
     explain_next_free(p);
-    bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` tells)");
+    bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` shows it)");
 }
 
 static void
@@ -475,14 +421,6 @@ explain_next_host(const struct phrase *p)
 {
     explain_next_free(p);
     bh_buf_puts(p->out, "; with less of it (`cpu`, `memory`) it may fit now");
-}
-
-static void
-explain_next_kept_forecast(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end or "
-                        "less is expected (`bulkhead forecast` shows it), or have an admin set "
-                        "scheduling.lending to all");
 }
 
 static void
@@ -495,33 +433,9 @@ explain_next_budget(const struct phrase *p)
 }
 
 static void
-explain_next_nothing(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "nothing to do");
-}
-
-static void
-explain_next_wait(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "wait: it goes on by itself");
-}
-
-static void
-explain_next_stopping(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "wait, or have it killed at once with `bulkhead cancel --now`");
-}
-
-static void
-explain_next_release(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "let it run with `bulkhead release`");
-}
-
-static void
 explain_next_never_quota(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "ask for fewer or smaller pieces, or have an admin raise the limit of ");
+    bh_buf_puts(p->out, "ask for fewer or smaller partitions, or have an admin raise the limit of ");
     explain_put_tenant(p);
 }
 
@@ -543,55 +457,11 @@ explain_next_behind(const struct phrase *p)
 }
 
 static void
-explain_next_node(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "an operator can look with `bulkhead doctor` and start bulkhead-node");
-}
-
-static void
-explain_next_names(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "see the names with `bulkhead get skus`, `bulkhead get tenants` and "
-                        "`bulkhead ps`");
-}
-
-static void
-explain_next_state(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "look at its state with `bulkhead describe`");
-}
-
-static void
-explain_next_retry(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "try again in a moment");
-}
-
-static void
-explain_next_tree(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "correct the tree in the site file: parents first, children removed "
-                        "before their parent");
-}
-
-static void
 explain_next_busy(const struct phrase *p)
 {
     bh_buf_puts(p->out, p->reason->code == BH_REASON_SKU_BUSY
                             ? "wait, or cancel them (`bulkhead ps`)"
                             : "remove those below it first, and wait until their jobs have ended");
-}
-
-static void
-explain_next_deadline(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "set a later deadline or a shorter time_limit");
-}
-
-static void
-explain_next_defrag_on(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "an admin can set scheduling.defrag in the site file to suggest or on");
 }
 
 static void
@@ -605,83 +475,104 @@ explain_next_defrag_budget(const struct phrase *p)
     bh_buf_puts(p->out, "an admin can raise scheduling.defrag_moves or defrag_gpu_hours");
 }
 
-static void
-explain_next_defrag(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "`bulkhead defrag` shows the present plan");
-}
-
-static void
-explain_next_range(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "correct the number and send it again");
-}
-
-typedef void (*explainer)(const struct phrase *p);
-
-static const struct {
-    explainer sentence, next;
-} explainers[BH_REASONS] = {
-    [BH_REASON_NONE] = { explain_none, explain_next_nothing },
-    [BH_REASON_RUNNING] = { explain_running, explain_next_nothing },
-    [BH_REASON_STOPPING] = { explain_stopping, explain_next_stopping },
-    [BH_REASON_HELD] = { explain_held, explain_next_release },
-    [BH_REASON_QUOTA_GPU] = { explain_quota_gpu, explain_next_quota },
-    [BH_REASON_QUOTA_SKU] = { explain_quota_sku, explain_next_quota },
-    [BH_REASON_QUOTA_MODEL] = { explain_quota_model, explain_next_quota },
-    [BH_REASON_QUOTA_USER] = { explain_quota_user, explain_next_quota },
-    [BH_REASON_KEPT] = { bh_explain_not_lent, bh_explain_next_not_lent },
-    [BH_REASON_KEPT_FORECAST] = { explain_kept_forecast, explain_next_kept_forecast },
-    [BH_REASON_BUDGET] = { explain_budget, explain_next_budget },
-    [BH_REASON_BUDGET_MONEY] = { explain_budget, explain_next_budget },
-    [BH_REASON_NEVER_QUOTA] = { explain_never_quota, explain_next_never_quota },
-    [BH_REASON_NEVER_SHAPE] = { bh_explain_never_fits, bh_explain_next_never_fits },
-    [BH_REASON_NEVER_FORM] = { bh_explain_never_form, bh_explain_next_never_form },
-    [BH_REASON_NO_CAPACITY] = { explain_no_capacity, explain_next_free },
-    [BH_REASON_NO_SHAPE] = { explain_fragmented, explain_next_fragmented },
-    [BH_REASON_CORES] = { bh_explain_unhosted, explain_next_host },
-    [BH_REASON_MEMORY] = { bh_explain_unhosted, explain_next_host },
-    [BH_REASON_NEVER_CORES] = { bh_explain_never_hosted, bh_explain_next_never_host },
-    [BH_REASON_NEVER_MEMORY] = { bh_explain_never_hosted, bh_explain_next_never_host },
-    [BH_REASON_BOUNDARY] = { explain_boundary, explain_next_free },
-    [BH_REASON_REPARTITION] = { bh_explain_driver, bh_explain_next_driver },
-    [BH_REASON_NOT_SHARED] = { bh_explain_unshared, bh_explain_next_unshared },
-    [BH_REASON_SHARE_MODE] = { bh_explain_share_mode, explain_next_free },
-    [BH_REASON_SHARE_MEMORY] = { bh_explain_share_memory, explain_next_fragmented },
-    [BH_REASON_BEHIND] = { explain_behind, explain_next_behind },
-    [BH_REASON_PREEMPTING] = { explain_preempting, explain_next_wait },
-    [BH_REASON_STARTING] = { explain_starting, explain_next_wait },
-    [BH_REASON_SUSPENDED] = { explain_suspended, explain_next_wait },
-    [BH_REASON_NODE_DOWN] = { explain_node_down, explain_next_node },
-    [BH_REASON_IN_REPAIR] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_UNCLEAN] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_CORDONED] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_CORDONED_NODE] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_CORDONED_SITE] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_UNCHECKED] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_START_FAILED] = { bh_explain_start_failed, bh_explain_next_start_failed },
-    [BH_REASON_SCRATCH] = { bh_explain_scratch, bh_explain_next_scratch },
-    [BH_REASON_QUARANTINED] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_FENCED] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_NEEDS_REBOOT] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_UNKNOWN_SKU] = { explain_unknown_sku, explain_next_names },
-    [BH_REASON_UNKNOWN_TENANT] = { explain_unknown_tenant, explain_next_names },
-    [BH_REASON_UNKNOWN_JOB] = { explain_unknown_job, explain_next_names },
-    [BH_REASON_WRONG_STATE] = { explain_wrong_state, explain_next_state },
-    [BH_REASON_TABLE_FULL] = { explain_table_full, explain_next_retry },
-    [BH_REASON_TENANT_CYCLE] = { explain_tenant_cycle, explain_next_tree },
-    [BH_REASON_TENANT_BUSY] = { explain_tenant_busy, explain_next_busy },
-    [BH_REASON_SKU_BUSY] = { explain_sku_busy, explain_next_busy },
-    [BH_REASON_DEADLINE] = { explain_deadline, explain_next_deadline },
-    [BH_REASON_OUT_OF_RANGE] = { explain_out_of_range, explain_next_range },
-    [BH_REASON_MOVING] = { explain_moving, explain_next_wait },
-    [BH_REASON_DEFRAG_OFF] = { explain_defrag_off, explain_next_defrag_on },
-    [BH_REASON_DEFRAG_BUDGET] = { explain_defrag_budget, explain_next_defrag_budget },
-    [BH_REASON_DEFRAG_GAIN] = { explain_defrag_gain, explain_next_defrag },
-    [BH_REASON_DEFRAG_STALE] = { explain_defrag_stale, explain_next_defrag },
+/* A phrase that is always the same, or a function that puts it together. */
+struct explainer {
+    void (*put)(const struct phrase *p);
+    const char *text;
 };
 
-/* Of another GPU that could hold it: why it gets no work, and what can be done about that. */
+static const char nothing[] = "nothing to do";
+static const char just_wait[] = "wait: it continues by itself";
+static const char names[] =
+    "see the names with `bulkhead get skus`, `bulkhead get tenants` and `bulkhead ps`";
+static const char defrag[] = "`bulkhead defrag` shows the present plan";
+static const char kill_now[] = "wait, or have it killed at once with `bulkhead cancel --now`";
+static const char held[] = "held by its submitter until it is released";
+static const char ask_for_less[] =
+    "ask for less than your own guarantee covers, wait until borrowers end or less is expected "
+    "(`bulkhead forecast` shows it), or have an admin set scheduling.lending to all";
+static const char start_node[] = "an operator can look with `bulkhead doctor` and start bulkhead-node";
+static const char describe_it[] = "look at its state with `bulkhead describe`";
+static const char correct_tree[] =
+    "correct the tree in the site file: parents first, children removed before their parent";
+static const char later[] = "set a later deadline or a shorter time_limit";
+static const char allow_defrag[] = "an admin can set scheduling.defrag in the site file to suggest or on";
+
+static const struct {
+    struct explainer sentence, next;
+} explainers[BH_REASONS] = {
+    [BH_REASON_NONE] = { { .text = "nothing holds it back" }, { .text = nothing } },
+    [BH_REASON_RUNNING] = { { .text = "it has what it asked for" }, { .text = nothing } },
+    [BH_REASON_STOPPING] = { { explain_stopping }, { .text = kill_now } },
+    [BH_REASON_HELD] = { { .text = held }, { .text = "let it run with `bulkhead release`" } },
+    [BH_REASON_QUOTA_GPU] = { { explain_quota_gpu }, { explain_next_quota } },
+    [BH_REASON_QUOTA_SKU] = { { explain_quota_sku }, { explain_next_quota } },
+    [BH_REASON_QUOTA_MODEL] = { { explain_quota_model }, { explain_next_quota } },
+    [BH_REASON_QUOTA_USER] = { { explain_quota_user }, { explain_next_quota } },
+    [BH_REASON_KEPT] = { { bh_explain_not_lent }, { bh_explain_next_not_lent } },
+    [BH_REASON_KEPT_FORECAST] = { { explain_kept_forecast }, { .text = ask_for_less } },
+    [BH_REASON_BUDGET] = { { explain_budget }, { explain_next_budget } },
+    [BH_REASON_BUDGET_MONEY] = { { explain_budget }, { explain_next_budget } },
+    [BH_REASON_NEVER_QUOTA] = { { explain_never_quota }, { explain_next_never_quota } },
+    [BH_REASON_NEVER_SHAPE] = { { bh_explain_never_fits }, { bh_explain_next_never_fits } },
+    [BH_REASON_NEVER_FORM] = { { bh_explain_never_form }, { bh_explain_next_never_form } },
+    [BH_REASON_NO_CAPACITY] = { { explain_no_capacity }, { explain_next_free } },
+    [BH_REASON_NO_SHAPE] = { { explain_fragmented }, { explain_next_fragmented } },
+    [BH_REASON_CORES] = { { bh_explain_unhosted }, { explain_next_host } },
+    [BH_REASON_MEMORY] = { { bh_explain_unhosted }, { explain_next_host } },
+    [BH_REASON_NEVER_CORES] = { { bh_explain_never_hosted }, { bh_explain_next_never_host } },
+    [BH_REASON_NEVER_MEMORY] = { { bh_explain_never_hosted }, { bh_explain_next_never_host } },
+    [BH_REASON_BOUNDARY] = { { explain_boundary }, { explain_next_free } },
+    [BH_REASON_REPARTITION] = { { bh_explain_driver }, { bh_explain_next_driver } },
+    [BH_REASON_NOT_SHARED] = { { bh_explain_unshared }, { bh_explain_next_unshared } },
+    [BH_REASON_SHARE_MODE] = { { bh_explain_share_mode }, { explain_next_free } },
+    [BH_REASON_SHARE_MEMORY] = { { bh_explain_share_memory }, { explain_next_fragmented } },
+    [BH_REASON_BEHIND] = { { explain_behind }, { explain_next_behind } },
+    [BH_REASON_PREEMPTING] = { { explain_preempting }, { .text = just_wait } },
+    [BH_REASON_STARTING] = { { explain_starting }, { .text = just_wait } },
+    [BH_REASON_SUSPENDED] = { { explain_suspended }, { .text = just_wait } },
+    [BH_REASON_NODE_DOWN] = { { .text = "no node is up" }, { .text = start_node } },
+    [BH_REASON_IN_REPAIR] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_UNCLEAN] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_CORDONED] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_CORDONED_NODE] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_CORDONED_SITE] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_UNCHECKED] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_START_FAILED] = { { bh_explain_start_failed }, { bh_explain_next_start_failed } },
+    [BH_REASON_SCRATCH] = { { bh_explain_scratch }, { bh_explain_next_scratch } },
+    [BH_REASON_QUARANTINED] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_FENCED] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_NEEDS_REBOOT] = { { bh_explain_away }, { bh_explain_next_away } },
+    [BH_REASON_UNKNOWN_SKU] = { { .text = "there is no such SKU" }, { .text = names } },
+    [BH_REASON_UNKNOWN_TENANT] = { { .text = "there is no such tenant" }, { .text = names } },
+    [BH_REASON_UNKNOWN_JOB] = { { .text = "there is no such job" }, { .text = names } },
+    [BH_REASON_WRONG_STATE] = { { explain_wrong_state }, { .text = describe_it } },
+    [BH_REASON_TABLE_FULL] = { { .text = "a table of the engine is full" },
+                               { .text = "try again in a moment" } },
+    [BH_REASON_TENANT_CYCLE] = { { explain_tenant_cycle }, { .text = correct_tree } },
+    [BH_REASON_TENANT_BUSY] = { { explain_tenant_busy }, { explain_next_busy } },
+    [BH_REASON_SKU_BUSY] = { { explain_sku_busy }, { explain_next_busy } },
+    [BH_REASON_DEADLINE] = { { explain_deadline }, { .text = later } },
+    [BH_REASON_OUT_OF_RANGE] = { { explain_out_of_range },
+                                 { .text = "correct the number and send it again" } },
+    [BH_REASON_MOVING] = { { explain_moving }, { .text = just_wait } },
+    [BH_REASON_DEFRAG_OFF] = { { .text = "the site does not have jobs moved" }, { .text = allow_defrag } },
+    [BH_REASON_DEFRAG_BUDGET] = { { explain_defrag_budget }, { explain_next_defrag_budget } },
+    [BH_REASON_DEFRAG_GAIN] = { { explain_defrag_gain }, { .text = defrag } },
+    [BH_REASON_DEFRAG_STALE] = { { explain_defrag_stale }, { .text = defrag } },
+};
+
+static void
+explain_put(const struct phrase *p, const struct explainer *explainer)
+{
+    BH_ASSERT(explainer->put || explainer->text);
+    if (explainer->put)
+        explainer->put(p);
+    else
+        bh_buf_puts(p->out, explainer->text);
+}
+
+/* Of a different GPU that could hold it: why it gets no work, and what can be done about that. */
 static void
 explain_also(const struct phrase *p, const char *joint, bool sentence)
 {
@@ -691,7 +582,7 @@ explain_also(const struct phrase *p, const char *joint, bool sentence)
     if (also.code == BH_REASON_NONE)
         return;
     bh_buf_puts(p->out, joint);
-    (sentence ? explainers[also.code].sentence : explainers[also.code].next)(&other);
+    explain_put(&other, sentence ? &explainers[also.code].sentence : &explainers[also.code].next);
 }
 
 void
@@ -700,8 +591,7 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how, const stru
     struct phrase p = { out, how, reason };
 
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
-    BH_ASSERT(explainers[reason->code].sentence);
-    explainers[reason->code].sentence(&p);
+    explain_put(&p, &explainers[reason->code].sentence);
     bh_explain_guarantee(&p);
     bh_explain_form(&p);
     explain_also(&p, "; and ", true);
@@ -717,8 +607,7 @@ bh_explain_next(struct bh_buf *out, const struct bh_explain *how, const struct b
     struct phrase p = { out, how, reason };
 
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
-    BH_ASSERT(explainers[reason->code].next);
-    explainers[reason->code].next(&p);
+    explain_put(&p, &explainers[reason->code].next);
     bh_explain_next_guarantee(&p);
     explain_also(&p, "; or ", false);
 }

@@ -14,16 +14,16 @@ static const struct {
                               NULL },
     [BH_REASON_UNCLEAN] = { "memory of ",
                             ", which could hold it, was another tenant's and could "
-                            "not be scrubbed: it is lent to nobody",
+                            "not be scrubbed: it is not lent",
                             "wait: it is scrubbed again by itself, six times in all; after that an "
                             "admin sets and takes off `cordoned` in the site file for ",
                             "" },
     [BH_REASON_CORDONED] = { "", " could hold it and is cordoned by an operator",
-                             "an operator can let it go with `bulkhead uncordon ", "`" },
+                             "an operator can release it with `bulkhead uncordon ", "`" },
     [BH_REASON_CORDONED_NODE] = { "the node of ",
                                   ", which could hold it, is cordoned by an "
                                   "operator",
-                                  "an operator can let it go with `bulkhead uncordon NODE`, which "
+                                  "an operator can release it with `bulkhead uncordon NODE`, which "
                                   "`bulkhead get nodes` names",
                                   NULL },
     [BH_REASON_CORDONED_SITE] = { "", " could hold it and is cordoned in the site file",
@@ -42,8 +42,7 @@ static const struct {
     [BH_REASON_FENCED] = { "",
                            " could hold it and is fenced: it does not answer, or its isolation "
                            "is not verified",
-                           "it comes back when it answers, or when `bulkhead verify` finds that all "
-                           "walls hold; `bulkhead gpu` shows which it is",
+                           "it comes back when it answers, or when all isolation checks of `bulkhead verify` pass; `bulkhead gpu` shows which it is",
                            NULL },
     [BH_REASON_NEEDS_REBOOT] = { "the node of ",
                                  ", which could hold it, must be rebooted after a "

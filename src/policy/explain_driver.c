@@ -15,6 +15,7 @@ bh_explain_next_driver(const struct phrase *p)
 {
     bh_buf_puts(p->out, "install a driver with the fix (");
     bh_driver_put_fixed(p->out, BH_DRIVER_REPARTITION);
-    bh_buf_puts(p->out, "); until then it starts when those jobs have ended, or on a piece that "
-                        "stands ready (`bulkhead layout`)");
+    bh_buf_puts(
+        p->out,
+        "); until then it starts when those jobs have ended, or on a warm partition (`bulkhead layout`)");
 }

@@ -60,14 +60,14 @@ void
 bh_explain_guarantee(const struct phrase *p)
 {
     static const char *const but[BH_GUARANTEE_CAUSES] = {
-        [BH_GUARANTEE_NO_BORROWER] = "nobody of whom it could take room back uses more than he is "
-                                     "guaranteed",
+        [BH_GUARANTEE_NO_BORROWER] =
+            "no tenant that it could take room back from uses more than its guarantee",
         [BH_GUARANTEE_NEVER] = "what others use beyond theirs is held by jobs that run with "
                                "on_preempt never",
         [BH_GUARANTEE_YOUNG] = "the jobs by which others use more than theirs have not run for "
                                "their least run time yet",
         [BH_GUARANTEE_RESET] = "what others use beyond theirs is on GPUs that are reset before "
-                               "they give anybody room",
+                               "they give room to any job",
         [BH_GUARANTEE_TOO_LITTLE] = "those who use more than theirs cannot make room enough for it",
         [BH_GUARANTEE_SPENT] = "it has had others leave as often as a job may, until another "
                                "job ends",

@@ -62,6 +62,7 @@ bh_explain_never_fits(const struct phrase *p)
 void
 bh_explain_next_never_fits(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "choose another SKU (`bulkhead get skus`) or fewer pieces, or have an "
-                        "admin give Bulkhead a GPU that fits");
+    bh_buf_puts(
+        p->out,
+        "choose another SKU (`bulkhead get skus`) or fewer partitions, or have an admin give Bulkhead a GPU that fits");
 }

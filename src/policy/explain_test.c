@@ -99,7 +99,7 @@ static const struct {
         .guarantee = { BH_GUARANTEE_RESET, { 2 }, false, 16800, 4200, 4200, 0 } },
       2,
       "all GPUs that could hold 1 small are in use; the guarantee of acme/vision covers it, but "
-      "what others use beyond theirs is on GPUs that are reset before they give anybody room",
+      "what others use beyond theirs is on GPUs that are reset before they give room to any job",
       "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it" },
     { { .code = BH_REASON_NO_CAPACITY,
@@ -134,7 +134,7 @@ static const struct {
     { { .code = BH_REASON_CORDONED, .gpu = { 1 } },
       2,
       "GPU-1234 could hold it and is cordoned by an operator",
-      "an operator can let it go with `bulkhead uncordon GPU-1234`" },
+      "an operator can release it with `bulkhead uncordon GPU-1234`" },
     { { .code = BH_REASON_NEEDS_REBOOT, .gpu = { 1 } },
       2,
       "the node of GPU-1234, which could hold it, must be rebooted after a fault",
@@ -188,12 +188,12 @@ static const struct {
       NULL },
     { { .code = BH_REASON_STOPPING, .frees_at_ns = IN_4M10S },
       0,
-      "it was told to end, and is killed in 4m10s if it has not ended by then",
+      "it was asked to end, and is killed in 4m10s if it has not ended by then",
       "wait, or have it killed at once with `bulkhead cancel --now`" },
     { { .code = BH_REASON_PREEMPTING, .job = { 5 }, .frees_at_ns = IN_4M10S },
       1,
       "job 5 is being suspended or stopped to make room, and is killed at the latest in 4m10s",
-      "wait: it goes on by itself" },
+      "wait: it continues by itself" },
     { { .code = BH_REASON_RUNNING,
         .form = { BH_GPU_FORM_CALLED, BH_GPU_FORM_MIG, BH_GPU_FORM_MIG, BH_BOUNDARY_HARD, { 2 } } },
       0,
@@ -217,7 +217,7 @@ static const struct {
       "room for it could only be carved while a job of another tenant runs on the GPU, and its "
       "driver lacks the fix for CVE-2026-24197",
       "install a driver with the fix (535.309.01, 580.159.03, 595.71.05); until then it starts "
-      "when those jobs have ended, or on a piece that stands ready (`bulkhead layout`)" },
+      "when those jobs have ended, or on a warm partition (`bulkhead layout`)" },
     { { .code = BH_REASON_NOT_SHARED, .sku = { 1 } },
       0,
       "small is a share of a GPU, and no GPU of its models may be shared here",
@@ -295,12 +295,12 @@ static const struct {
       "its turn comes when that job has started" },
     { { .code = BH_REASON_STARTING, .gpu = { 1 } },
       0,
-      "its pieces on GPU-1234 are being made ready (carved, and scrubbed where another tenant had "
+      "its partitions on GPU-1234 are being made ready (carved, and scrubbed where another tenant had "
       "the memory) and its sandbox started",
-      "wait: it goes on by itself" },
+      "wait: it continues by itself" },
     { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_partitions = 1800 },
       0,
-      "3/7 GPU is free, but not in one piece that can hold 1 small",
+      "3/7 GPU is free, but not as one partition that can hold 1 small",
       NULL },
     { { .code = BH_REASON_CORES, .gpu = { 1 }, .limit = 8000, .used = 7500, .wanted = 1000 },
       0,
@@ -320,7 +320,7 @@ static const struct {
     { { .code = BH_REASON_NEVER_QUOTA, .tenant = { 1 }, .sku = { 1 }, .limit = 2, .wanted = 3 },
       0,
       "this job wants 3 small, and the limit of acme is 2 small",
-      "ask for fewer or smaller pieces, or have an admin raise the limit of acme" },
+      "ask for fewer or smaller partitions, or have an admin raise the limit of acme" },
     { { .code = BH_REASON_QUOTA_GPU, .tenant = { 3 }, .limit = 4200, .used = 4200, .wanted = 4200 },
       0,
       "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job wants 1 GPU more",
@@ -328,7 +328,7 @@ static const struct {
     { { .code = BH_REASON_MOVING, .gpu = { 1 }, .job = { 12 } },
       2,
       "it is being moved to GPU-1234 to make room for job 12",
-      "wait: it goes on by itself" },
+      "wait: it continues by itself" },
     { { .code = BH_REASON_MOVING, .gpu = { 1 } },
       0,
       "it is being moved to GPU-1234 to join free room, or to leave a GPU that is cordoned",
@@ -392,14 +392,8 @@ no_reason_names_what_its_reader_may_not_see(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sentences_read_as_written),
-        cmocka_unit_test(no_reason_names_what_its_reader_may_not_see),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sentences_read_as_written),
+    cmocka_unit_test(no_reason_names_what_its_reader_may_not_see),
+};
+BH_TEST_MAIN(tests)

@@ -47,12 +47,6 @@ what_is_written_reads_back(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(amounts_are_exact),
-                                        cmocka_unit_test(what_is_written_reads_back) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(amounts_are_exact),
+                                           cmocka_unit_test(what_is_written_reads_back) };
+BH_TEST_MAIN(tests)

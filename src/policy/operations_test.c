@@ -91,15 +91,9 @@ words_are_whole(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_is_whole),
-        cmocka_unit_test(paths_match),
-        cmocka_unit_test(words_are_whole),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_operation_is_whole),
+    cmocka_unit_test(paths_match),
+    cmocka_unit_test(words_are_whole),
+};
+BH_TEST_MAIN(tests)

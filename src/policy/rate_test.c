@@ -128,16 +128,10 @@ many_names_bring_no_fresh_buckets(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_is_drawn, rate_begin),
-        cmocka_unit_test_setup(says_how_long_to_wait, rate_begin),
-        cmocka_unit_test_setup(what_is_long_draws_more, rate_begin),
-        cmocka_unit_test_setup(many_names_bring_no_fresh_buckets, rate_begin),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(what_is_drawn, rate_begin),
+    cmocka_unit_test_setup(says_how_long_to_wait, rate_begin),
+    cmocka_unit_test_setup(what_is_long_draws_more, rate_begin),
+    cmocka_unit_test_setup(many_names_bring_no_fresh_buckets, rate_begin),
+};
+BH_TEST_MAIN(tests)

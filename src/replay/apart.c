@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { DEPTH_MAX = 64, PIECES_MAX = 8192 };
+enum { DEPTH_MAX = 64, PARTITIONS_MAX = 8192 };
 
 /* A tenant and all above it, lowest first. */
 struct apart_line {
@@ -50,7 +50,7 @@ add_line(const struct apart_line *line, const struct apart_line *other, enum bh_
     }
 }
 
-/* Whether two partitions that different jobs hold may stand where they stand. */
+/* Whether two partitions that different jobs hold may be where they are. */
 static bool
 may_stand(const struct bh_engine *engine, const struct bh_partition_view *a,
           const struct bh_partition_view *b)
@@ -75,7 +75,7 @@ held_pieces(const struct bh_engine *engine, struct bh_partition_view *ret_pieces
 {
     uint32_t cursor = 0, count = 0;
 
-    while (count < PIECES_MAX && bh_view_next_partition(engine, &cursor, &ret_pieces[count]))
+    while (count < PARTITIONS_MAX && bh_view_next_partition(engine, &cursor, &ret_pieces[count]))
         count += ret_pieces[count].job.v != 0;
     return count;
 }
@@ -83,14 +83,14 @@ held_pieces(const struct bh_engine *engine, struct bh_partition_view *ret_pieces
 bool
 bh_apart_check(const struct bh_engine *engine, char *ret_what, size_t size)
 {
-    static struct bh_partition_view partitions[PIECES_MAX];
+    static struct bh_partition_view partitions[PARTITIONS_MAX];
     uint32_t count = held_pieces(engine, partitions);
 
     for (uint32_t a = 0; a < count; a++)
         for (uint32_t b = a + 1; b < count; b++) {
             if (may_stand(engine, &partitions[a], &partitions[b]))
                 continue;
-            snprintf(ret_what, size, "jobs %" PRIu64 " and %" PRIu64 " stand closer than allowed",
+            snprintf(ret_what, size, "jobs %" PRIu64 " and %" PRIu64 " are closer than allowed",
                      partitions[a].job.v, partitions[b].job.v);
             return false;
         }

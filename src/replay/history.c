@@ -114,7 +114,7 @@ history_apply(const struct history_reader *reader, const struct history_record *
                           record->decisions);
     bh_state_digest(state, &bh_crypto_openssl, digest);
     if (memcmp(digest, record->digest, sizeof digest) != 0)
-        return bh_err_set(err, BH_BUG, "it leads to another state: %.100s %.60s", record->event,
+        return bh_err_set(err, BH_BUG, "it leads to a different state: %.100s %.60s", record->event,
                           record->decisions);
     return BH_OK;
 }

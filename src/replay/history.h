@@ -22,7 +22,7 @@ BH_MUST_USE bh_rc bh_history_add(struct bh_history *history, const struct bh_eve
                                  struct bh_err *err);
 
 /* Apply all records to an empty state, as they were decided.
- * BH_BUG: a record does not apply, or leads to another digest; the message says which. */
+ * BH_BUG: a record does not apply, or leads to a different digest; the message says which. */
 BH_MUST_USE bh_rc bh_history_replay(const struct bh_history *history, struct bh_state *state,
                                     struct bh_err *err);
 

@@ -58,7 +58,7 @@ journal_put_digest(FILE *out, const char *before, const uint8_t digest[32])
     fputc('\n', out);
 }
 
-/* A digest that differs is told and counted; reading goes on. */
+/* A digest that differs is printed and counted; reading continues. */
 static void
 journal_compare_snapshot(struct journal_reader *reader, const struct bh_record *record)
 {
@@ -67,7 +67,7 @@ journal_compare_snapshot(struct journal_reader *reader, const struct bh_record *
 
     bh_state_snapshot_type(type);
     if (strcmp(record->obj.type, type) != 0) {
-        fprintf(reader->out, "snapshot %" PRIu64 " is of another layout: not compared\n", record->seq);
+        fprintf(reader->out, "snapshot %" PRIu64 " has a different layout: not compared\n", record->seq);
         return;
     }
     reader->snapshots++;

@@ -9,7 +9,7 @@
 /* Replay the journal in a store from its first record, with the decisions that were
  * recorded, beside a daemon that may run.  Prints how many records there are, whether
  * the state had the recorded digest at each snapshot, and the digest in the end.
- *   BH_CONFLICT  a record is missing or does not apply, a snapshot's digest is another
+ *   BH_CONFLICT  a record is missing or does not apply, a snapshot's digest differs
  *   BH_INVALID   something that is no record
  *   and what opening and reading the store may say
  * `options` (NULL: none) may stop behind the record `until`, and suppose a change there

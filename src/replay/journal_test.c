@@ -156,7 +156,6 @@ static const struct {
 static void
 tells_a_whole_journal_from_others(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct writer *w = malloc(sizeof *w);
         struct bh_err err = { 0 };
@@ -213,7 +212,6 @@ what_would_have_been(void **state)
                                                 { BH_NAME_GPU, 1, "GPU-1", false } };
     struct writer *w = malloc(sizeof *w);
 
-    (void)state;
     assert_non_null(w);
     open_writer(w);
     assert_int_equal(w->store.ops->begin(w->store.self, &w->err), BH_OK);
@@ -255,7 +253,6 @@ a_store_that_is_not_there(void **state)
 {
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_journal_replay("/nowhere/bulkhead.db", NULL, stdout, &err), BH_NOT_FOUND);
 }
 

@@ -53,7 +53,6 @@ static int run_help(int count, char **words);
 static int
 run_version(int count, char **words)
 {
-    (void)count, (void)words;
     return puts("bulkhead-replay " BULKHEAD_VERSION) < 0 ? BH_MODE_FAILED : BH_MODE_OK;
 }
 
@@ -78,7 +77,6 @@ static const struct bh_mode modes[] = {
 static int
 run_help(int count, char **words)
 {
-    (void)count, (void)words;
     bh_modes_print(program, modes, sizeof modes / sizeof modes[0], stdout);
     fputs("\nStatements of a scenario (docs/scenarios.md):\n", stdout);
     bh_scenario_print_statements(stdout);

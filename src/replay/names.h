@@ -20,7 +20,7 @@ BH_AUTO_DEFINE(struct bh_names *, bh_names_free)
 BH_MUST_USE bh_rc bh_names_add(struct bh_names *names, enum bh_named kind, const char *text, uint32_t *ret_id,
                                struct bh_err *err);
 
-/* BH_NOT_FOUND: nobody is called so. */
+/* BH_NOT_FOUND: there is no such name. */
 BH_MUST_USE bh_rc bh_names_find(const struct bh_names *names, enum bh_named kind, const char *text,
                                 uint32_t *ret_id, struct bh_err *err);
 
@@ -31,7 +31,7 @@ const char *bh_names_text(const struct bh_names *names, enum bh_named kind, uint
 BH_MUST_USE bh_rc bh_names_change(struct bh_names *names, enum bh_named kind, uint32_t id, const char *text,
                                   struct bh_err *err);
 
-/* The object is gone: its name may be given to another. */
+/* The object is gone: its name is free again. */
 void bh_names_drop(struct bh_names *names, enum bh_named kind, uint32_t id);
 
 /* Tenants, SKUs and GPUs as a directory, for explanations: valid until the next

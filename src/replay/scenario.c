@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200, PATH_MAX_BYTES = 4096 };
 
 static const struct bh_statement *const themes[] = {
-    bh_site_statements,   bh_job_statements,    bh_course_statements, bh_expect_statements,
-    bh_whatif_statements, bh_defrag_statements, bh_layout_statements, bh_share_statements,
-    bh_health_statements, bh_frame_statements,
+    bh_site_statements,   bh_settings_statements, bh_tenant_statements, bh_job_statements,
+    bh_time_statements,   bh_expect_statements,   bh_whatif_statements, bh_defrag_statements,
+    bh_layout_statements, bh_share_statements,    bh_health_statements, bh_frame_statements,
 };
 
 /* A file being played. */
@@ -21,7 +21,7 @@ struct player {
     bool open, failed; /* in a scenario; nothing more of it is played */
     bool uses;         /* a site that the scenario uses, not the file itself */
     char name[FIELD_NAME_MAX];
-    struct bh_story story;
+    struct bh_scenario_run run;
 };
 
 static const struct bh_statement *
@@ -47,7 +47,7 @@ bh_scenario_print_statements(FILE *out)
 /* ---- TAP ---- */
 
 static void
-scenario_tell_failure(struct player *player, const struct bh_err *err)
+scenario_report_failure(struct player *player, const struct bh_err *err)
 {
     struct bh_tap *tap = player->tap;
 
@@ -64,7 +64,7 @@ scenario_tell_failure(struct player *player, const struct bh_err *err)
 }
 
 static void
-scenario_tell_success(struct player *player)
+scenario_report_success(struct player *player)
 {
     player->tap->count++;
     if (player->tap->out)
@@ -82,15 +82,15 @@ finish_scenario(struct player *player)
 
     if (!player->open)
         return;
-    if (!player->failed && player->story.expected_refusal[0])
+    if (!player->failed && player->run.expected_refusal[0])
         rc = bh_err_set(&err, BH_INVALID, "nothing follows expect-refused");
     if (!player->failed && rc == BH_OK)
-        rc = bh_world_check_replay(player->story.world, &err);
+        rc = bh_world_check_replay(player->run.world, &err);
     if (rc != BH_OK)
-        scenario_tell_failure(player, &err);
+        scenario_report_failure(player, &err);
     if (!player->failed)
-        scenario_tell_success(player);
-    bh_story_fini(&player->story);
+        scenario_report_success(player);
+    bh_scenario_run_fini(&player->run);
     player->open = player->failed = false;
 }
 
@@ -102,21 +102,21 @@ begin_scenario(struct player *player, const struct bh_words *words, struct bh_er
     if (words->count != 2)
         return bh_err_set(err, BH_INVALID, "expected: scenario \"NAME\"");
     snprintf(player->name, sizeof player->name, "%.*s", FIELD_NAME_MAX - 1, words->at[1]);
-    bh_story_init(&player->story);
+    bh_scenario_run_init(&player->run);
     player->open = true;
     return BH_OK;
 }
 
 /* What a statement's outcome means when a refusal was expected of it. */
 static bh_rc
-scenario_judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_err *err)
+scenario_judge_refusal(struct bh_scenario_run *run, const char *expected, bh_rc rc, struct bh_err *err)
 {
     if (rc == BH_OK)
         return bh_err_set(err, BH_CONFLICT, "accepted, expected to be refused: %s", expected);
-    if (!story->refused)
+    if (!run->refused)
         return rc;
-    if (strcmp(bh_reason_names[story->refusal], expected) != 0)
-        return bh_err_set(err, BH_CONFLICT, "refused: %s, expected %s", bh_reason_names[story->refusal],
+    if (strcmp(bh_reason_names[run->refusal], expected) != 0)
+        return bh_err_set(err, BH_CONFLICT, "refused: %s, expected %s", bh_reason_names[run->refusal],
                           expected);
     return BH_OK;
 }
@@ -137,7 +137,7 @@ scenario_behind(const struct bh_words *words, struct bh_words *ret_rest)
 
 /* try STATEMENT: whether it can be done or not, but nothing breaks. */
 static bh_rc
-scenario_play_try(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+scenario_play_try(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_words rest;
     const struct bh_statement *statement = scenario_behind(words, &rest);
@@ -145,7 +145,7 @@ scenario_play_try(struct bh_story *story, const struct bh_words *words, struct b
 
     if (!statement)
         return bh_err_set(err, BH_INVALID, "cannot try %.60s", words->at[1]);
-    rc = statement->play(story, &rest, err);
+    rc = statement->play(run, &rest, err);
     return rc == BH_BUG ? rc : BH_OK;
 }
 
@@ -163,7 +163,7 @@ scenario_can_be_supposed(const struct bh_statement *statement)
 
 /* whatif STATEMENT: it happens on a copy that is played to its end. */
 static bh_rc
-scenario_play_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+scenario_play_whatif(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_words rest;
     const struct bh_statement *statement = scenario_behind(words, &rest);
@@ -171,9 +171,9 @@ scenario_play_whatif(struct bh_story *story, const struct bh_words *words, struc
 
     if (!statement || !scenario_can_be_supposed(statement))
         return bh_err_set(err, BH_INVALID, "cannot suppose %.60s", words->at[1]);
-    bh_supposed_begin(story);
-    rc = statement->play(story, &rest, err);
-    bh_supposed_play(story);
+    bh_supposed_begin(run);
+    rc = statement->play(run, &rest, err);
+    bh_supposed_play(run);
     return rc;
 }
 
@@ -184,23 +184,23 @@ const struct bh_statement bh_frame_statements[] = {
 };
 
 static bh_rc
-scenario_play_statement(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+scenario_play_statement(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     const struct bh_statement *statement = scenario_find_statement(words->at[0]);
-    char expected[sizeof story->expected_refusal];
+    char expected[sizeof run->expected_refusal];
     bh_rc rc;
 
     if (!statement)
         return bh_err_set(err, BH_INVALID, "unknown statement %.60s", words->at[0]);
     if (words->count - 1 < statement->least || words->count - 1 > statement->most)
         return bh_err_set(err, BH_INVALID, "usage: %s %s", statement->word, statement->usage);
-    memcpy(expected, story->expected_refusal, sizeof expected);
-    story->expected_refusal[0] = '\0';
-    story->refused = false;
-    rc = statement->play(story, words, err);
+    memcpy(expected, run->expected_refusal, sizeof expected);
+    run->expected_refusal[0] = '\0';
+    run->refused = false;
+    rc = statement->play(run, words, err);
     if (expected[0])
-        rc = scenario_judge_refusal(story, expected, rc, err);
-    return rc == BH_OK ? bh_world_advance(story->world, 0, err) : rc;
+        rc = scenario_judge_refusal(run, expected, rc, err);
+    return rc == BH_OK ? bh_world_advance(run->world, 0, err) : rc;
 }
 
 static void scenario_player_play_lines(struct player *player, const char *text, size_t length);
@@ -266,9 +266,9 @@ scenario_play_line(struct player *player, const char *line, size_t length)
     else if (rc == BH_OK && !player->open)
         rc = bh_err_set(&err, BH_INVALID, "a file begins with: scenario \"NAME\"");
     else if (rc == BH_OK)
-        rc = scenario_play_statement(&player->story, &words, &err);
+        rc = scenario_play_statement(&player->run, &words, &err);
     if (rc != BH_OK)
-        scenario_tell_failure(player, &err);
+        scenario_report_failure(player, &err);
 }
 
 static void
@@ -295,7 +295,7 @@ bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text, si
     finish_scenario(&player);
     if (tap->count == count) {
         bh_err_set(&err, BH_INVALID, "there is no scenario in it");
-        scenario_tell_failure(&player, &err);
+        scenario_report_failure(&player, &err);
     }
 }
 
@@ -312,6 +312,6 @@ bh_scenario_play_file(struct bh_tap *tap, const char *path)
     if (rc == BH_OK)
         bh_scenario_play_text(tap, path, text.bytes, text.length);
     else
-        scenario_tell_failure(&player, &err);
+        scenario_report_failure(&player, &err);
     bh_buf_fini(&text);
 }

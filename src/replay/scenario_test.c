@@ -44,8 +44,9 @@ static const struct {
       "accepted, expected to be refused: held" },
     { "a mistake is no refusal", SITE "expect-refused unknown_job\ncancel a\n", 1, 1, "there is no job a" },
     { "expect-refused at the end", SITE "expect-refused held\n", 1, 1, "nothing follows expect-refused" },
-    { "wrong pieces", SITE "submit a acme small\nexpect-gpu n/0 whole=a\n", 1, 1, "GPU n/0 has: 1g.10gb@" },
-    { "a piece too many", SITE "submit a..b acme small\n", 1, 0, "ok" },
+    { "wrong partitions", SITE "submit a acme small\nexpect-gpu n/0 whole=a\n", 1, 1,
+      "GPU n/0 has: 1g.10gb@" },
+    { "a partition too many", SITE "submit a..b acme small\n", 1, 0, "ok" },
     { "wrong usage", SITE "submit a acme small\nexpect-usage acme 1\n", 1, 1,
       "tenant acme uses 600 parts, expected 4200" },
     { "wrong metering", SITE "submit a acme small\nadvance 5m\nexpect-metered acme 1/7 6m\n", 1, 1,
@@ -56,7 +57,7 @@ static const struct {
       "with \"held\"" },
     { "a why of neither kind", SITE "submit a acme small\nwhy a says x\n", 1, 1, "contains TEXT, or lacks" },
     { "together", SITE "submit a acme small\nsubmit b acme small\nexpect-not-same-gpu a b\n", 1, 1,
-      "jobs a and b stand together" },
+      "jobs a and b are together" },
     { "the daemon is down", SITE "daemon-down\nsubmit a acme small\n", 1, 1, "the daemon is down" },
     { "too long a delay", SITE "delay start 5h\n", 1, 1, "a delay is at most 4h" },
     { "an end of time", SITE "advance 36500d\nadvance 36500d\n", 1, 1, "146 years" },
@@ -71,7 +72,6 @@ static const struct {
 static void
 says_what_is_wrong_and_where(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char *said = NULL;
         size_t length = 0;
@@ -94,7 +94,6 @@ a_file_that_cannot_be_read_fails(void **state)
 {
     struct bh_tap tap = { .out = NULL };
 
-    (void)state;
     bh_scenario_play_file(&tap, "/nowhere/at/all.bh");
     assert_int_equal(tap.failed, 1);
 }

@@ -8,7 +8,7 @@
 #include "api/state/simulation.h"
 #include "base/assert.h"
 #include "base/num.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 struct bh_supposed {
     struct bh_simulation before, after;
@@ -25,40 +25,40 @@ bh_supposed_free(struct bh_supposed *supposed)
 }
 
 void
-bh_supposed_begin(struct bh_story *story)
+bh_supposed_begin(struct bh_scenario_run *run)
 {
     struct bh_supposed *supposed = calloc(1, sizeof *supposed);
-    uint64_t now_ns = bh_world_now_ns(story->world);
+    uint64_t now_ns = bh_world_now_ns(run->world);
 
     BH_ASSERT(supposed);
-    bh_supposed_free(story->supposed);
-    bh_simulation_copy(bh_world_engine(story->world), &supposed->before);
+    bh_supposed_free(run->supposed);
+    bh_simulation_copy(bh_world_engine(run->world), &supposed->before);
     bh_simulation_clone(&supposed->before, &supposed->after);
     bh_simulation_begin(&supposed->before, now_ns);
     bh_simulation_begin(&supposed->after, now_ns);
-    story->supposed = supposed;
-    story->supposing = true;
+    run->supposed = supposed;
+    run->supposing = true;
 }
 
 bh_rc
-bh_supposed_send(struct bh_story *story, const struct bh_event *event, struct bh_err *err)
+bh_supposed_send(struct bh_scenario_run *run, const struct bh_event *event, struct bh_err *err)
 {
-    struct bh_simulation *after = &story->supposed->after;
+    struct bh_simulation *after = &run->supposed->after;
     bh_rc rc = bh_simulation_send(after, event);
 
     if (rc == BH_OK)
         return rc;
-    story->refused = true;
-    story->refusal = after->future->step.verdict.code;
-    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[story->refusal], bh_rc_name(rc));
+    run->refused = true;
+    run->refusal = after->future->step.verdict.code;
+    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[run->refusal], bh_rc_name(rc));
 }
 
 void
-bh_supposed_play(struct bh_story *story)
+bh_supposed_play(struct bh_scenario_run *run)
 {
-    bh_simulation_run(&story->supposed->before);
-    bh_simulation_run(&story->supposed->after);
-    story->supposing = false;
+    bh_simulation_run(&run->supposed->before);
+    bh_simulation_run(&run->supposed->after);
+    run->supposing = false;
 }
 
 /* ---- expect-whatif ---- */
@@ -87,10 +87,10 @@ supposed_look(const struct bh_supposed *supposed, bh_job_id job, struct bh_diffe
 }
 
 static bh_rc
-supposed_check(const struct bh_story *story, const struct bh_words *words, const struct supposed_found *found,
-               struct bh_err *err)
+supposed_check(const struct bh_scenario_run *run, const struct bh_words *words,
+               const struct supposed_found *found, struct bh_err *err)
 {
-    uint64_t begin_ns = story->supposed->after.future->begin_ns, span_ns = 0;
+    uint64_t begin_ns = run->supposed->after.future->begin_ns, span_ns = 0;
     uint64_t in_ns = found->at_ns > begin_ns ? found->at_ns - begin_ns : 0;
     bh_rc rc = words->count > 3 ? bh_parse_span(words->at[3], &span_ns, err) : BH_OK;
 
@@ -104,22 +104,22 @@ supposed_check(const struct bh_story *story, const struct bh_words *words, const
 
 /* expect-whatif a later 2h */
 static bh_rc
-play_expect_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_whatif(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_difference *rows;
     struct supposed_found found;
     uint32_t id;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_JOB, words->at[1], &id, err);
+    bh_rc rc = bh_names_find(run->names, BH_NAMED_JOB, words->at[1], &id, err);
     if (rc != BH_OK)
         return rc;
 
-    if (!story->supposed)
+    if (!run->supposed)
         return bh_err_set(err, BH_INVALID, "nothing was supposed before");
-    rows = calloc((size_t)story->supposed->before.forecasts.count + 1, sizeof *rows);
+    rows = calloc((size_t)run->supposed->before.forecasts.count + 1, sizeof *rows);
     BH_ASSERT(rows);
-    found = supposed_look(story->supposed, (bh_job_id){ id }, rows);
+    found = supposed_look(run->supposed, (bh_job_id){ id }, rows);
     free(rows);
-    return supposed_check(story, words, &found, err);
+    return supposed_check(run, words, &found, err);
 }
 
 const struct bh_statement bh_whatif_statements[] = {

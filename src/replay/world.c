@@ -15,18 +15,18 @@ enum { JOBS_MAX = 4096, OUTSTANDING_MAX = 4096, ROUNDS_MAX = 200000 };
 struct bh_world {
     struct bh_state state;
     struct bh_history *history;
-    struct bh_rig *rig;
+    struct bh_node_model *nodes;
     uint64_t now_ns;
-    uint64_t as_of_ns;               /* events are dated by it; 0: by now_ns */
-    uint64_t stopped_ns;             /* when the daemon was heard last, while it is down */
-    bool down;                       /* the daemon does not run */
-    bool away[BH_RIG_NODES_MAX + 1]; /* by node: out of reach */
-    uint32_t cpu_milli[BH_RIG_NODES_MAX + 1], memory_mib[BH_RIG_NODES_MAX + 1];
-    bool known[BH_RIG_NODES_MAX + 1]; /* by node: was up once */
+    uint64_t as_of_ns;                      /* events are dated by it; 0: by now_ns */
+    uint64_t stopped_ns;                    /* when the daemon stopped, while it is down */
+    bool down;                              /* the daemon does not run */
+    bool away[BH_NODE_MODEL_NODES_MAX + 1]; /* by node: out of reach */
+    uint32_t cpu_milli[BH_NODE_MODEL_NODES_MAX + 1], memory_mib[BH_NODE_MODEL_NODES_MAX + 1];
+    bool known[BH_NODE_MODEL_NODES_MAX + 1]; /* by node: was up once */
     uint32_t gpu_count;
     bh_part_ns physical; /* part-nanoseconds that the GPUs had */
-    struct bh_told told[JOBS_MAX + 1];
-    bool is_told[JOBS_MAX + 1];
+    struct bh_reported_job reported[JOBS_MAX + 1];
+    bool is_reported[JOBS_MAX + 1];
     struct bh_step step;
 };
 
@@ -38,7 +38,7 @@ bh_world_new(void)
     BH_ASSERT(world);
     bh_state_init(&world->state);
     world->history = bh_history_new();
-    world->rig = bh_rig_new();
+    world->nodes = bh_node_model_new();
     world->now_ns = 1000 * BH_NS_PER_S;
     return world;
 }
@@ -50,7 +50,7 @@ bh_world_free(struct bh_world *world)
         return;
     bh_state_fini(&world->state);
     bh_history_free(world->history);
-    bh_rig_free(world->rig);
+    bh_node_model_free(world->nodes);
     free(world);
 }
 
@@ -60,10 +60,10 @@ bh_world_engine(const struct bh_world *world)
     return world->state.engine;
 }
 
-struct bh_rig *
-bh_world_rig(struct bh_world *world)
+struct bh_node_model *
+bh_world_node_model(struct bh_world *world)
 {
-    return world->rig;
+    return world->nodes;
 }
 
 uint64_t
@@ -73,9 +73,9 @@ bh_world_now_ns(const struct bh_world *world)
 }
 
 static bool
-world_is_heard(const struct bh_world *world, bh_node_id node)
+world_is_connected(const struct bh_world *world, bh_node_id node)
 {
-    BH_ASSERT(node.v <= BH_RIG_NODES_MAX);
+    BH_ASSERT(node.v <= BH_NODE_MODEL_NODES_MAX);
     return !world->down && !world->away[node.v];
 }
 
@@ -113,9 +113,9 @@ world_check_ledger(const struct bh_world *world, struct bh_err *err)
     return BH_OK;
 }
 
-/* What people were told of a job is what it is. */
+/* The reported state of a job is its state. */
 static bh_rc
-world_check_told(const struct bh_world *world, struct bh_err *err)
+world_check_reported(const struct bh_world *world, struct bh_err *err)
 {
     struct bh_job_view view;
     uint32_t cursor = 0;
@@ -125,11 +125,11 @@ world_check_told(const struct bh_world *world, struct bh_err *err)
         struct bh_buf buf;
 
         BH_ASSERT(view.job.v <= JOBS_MAX);
-        if (world->is_told[view.job.v] && world->told[view.job.v].state == view.state)
+        if (world->is_reported[view.job.v] && world->reported[view.job.v].state == view.state)
             continue;
         bh_buf_init_fixed(&buf, what, sizeof what);
-        bh_buf_printf(&buf, "job %" PRIu64 " is %s, but was told to be %s", view.job.v,
-                      bh_job_state_names[view.state], bh_job_state_names[world->told[view.job.v].state]);
+        bh_buf_printf(&buf, "job %" PRIu64 " is %s, but was reported as %s", view.job.v,
+                      bh_job_state_names[view.state], bh_job_state_names[world->reported[view.job.v].state]);
         return world_broken(world, what, err);
     }
     return BH_OK;
@@ -146,7 +146,7 @@ world_check(const struct bh_world *world, struct bh_err *err)
     if (!bh_apart_check(world->state.engine, what, sizeof what))
         return world_broken(world, what, err);
     rc = world_check_ledger(world, err);
-    return rc == BH_OK ? world_check_told(world, err) : rc;
+    return rc == BH_OK ? world_check_reported(world, err) : rc;
 }
 
 /* ---- one step ---- */
@@ -155,9 +155,9 @@ static bh_rc
 world_order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
-    struct bh_rig_order order = { .effect = effect, .now_ns = world->now_ns };
+    struct bh_node_model_order order = { .effect = effect, .now_ns = world->now_ns };
 
-    if (!world_is_heard(world, effect->node))
+    if (!world_is_connected(world, effect->node))
         return BH_OK;
     if (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME) {
         if (!bh_view_lease(world->state.engine, effect->lease, &view))
@@ -165,19 +165,19 @@ world_order(struct bh_world *world, const struct bh_effect *effect, struct bh_er
         order.partitions = view.partitions;
         order.partition_count = view.partition_count;
     }
-    return bh_rig_order(world->rig, &order, err);
+    return bh_node_model_order(world->nodes, &order, err);
 }
 
 static void
-world_note_told(struct bh_world *world, const struct bh_effect *effect)
+world_record_report(struct bh_world *world, const struct bh_effect *effect)
 {
     struct bh_job_view view = { 0 };
 
     BH_ASSERT(effect->job.v <= JOBS_MAX);
     (void)bh_view_job(world->state.engine, effect->job, &view); /* an ended one is there yet */
-    world->told[effect->job.v] =
-        (struct bh_told){ effect->lease, view.gang, effect->state, effect->cause, effect->exit_status };
-    world->is_told[effect->job.v] = true;
+    world->reported[effect->job.v] = (struct bh_reported_job){ effect->lease, view.gang, effect->state,
+                                                               effect->cause, effect->exit_status };
+    world->is_reported[effect->job.v] = true;
 }
 
 static bh_rc
@@ -192,7 +192,7 @@ world_release_effects(struct bh_world *world, struct bh_err *err)
             rc = world_order(world, effect, err);
             continue;
         }
-        world_note_told(world, effect);
+        world_record_report(world, effect);
     }
     return rc;
 }
@@ -250,7 +250,7 @@ world_move_clock(struct bh_world *world, uint64_t to_ns)
 
 /* An answer that no longer fits answers an older question: the daemon drops it. */
 static bh_rc
-world_hear(struct bh_world *world, struct bh_event *event, struct bh_err *err)
+world_receive(struct bh_world *world, struct bh_event *event, struct bh_err *err)
 {
     bh_rc rc = bh_world_send(world, event, NULL, err);
 
@@ -258,15 +258,15 @@ world_hear(struct bh_world *world, struct bh_event *event, struct bh_err *err)
 }
 
 static bh_rc
-world_tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *err)
+world_report(struct bh_world *world, struct bh_node_model_answer *answer, struct bh_err *err)
 {
     if (answer->event.kind == BH_EV_ENDED)
         answer->event.u.ended.ended_ns = world->now_ns;
-    if (world_is_heard(world, answer->node))
-        return world_hear(world, &answer->event, err);
+    if (world_is_connected(world, answer->node))
+        return world_receive(world, &answer->event, err);
     if (answer->event.kind == BH_EV_ENDED) {
         answer->event.u.ended.at_ns = world->now_ns;
-        bh_rig_keep_end(world->rig, answer);
+        bh_node_model_defer_end(world->nodes, answer);
     }
     return BH_OK; /* outcomes are asked for again */
 }
@@ -274,10 +274,10 @@ world_tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *
 static bh_rc
 world_finish_next(struct bh_world *world, struct bh_err *err)
 {
-    struct bh_rig_answer answer;
-    bh_rc rc = bh_rig_finish_next(world->rig, &answer, err);
+    struct bh_node_model_answer answer;
+    bh_rc rc = bh_node_model_finish_next(world->nodes, &answer, err);
 
-    return rc == BH_OK ? world_tell(world, &answer, err) : rc;
+    return rc == BH_OK ? world_report(world, &answer, err) : rc;
 }
 
 static uint64_t
@@ -293,7 +293,7 @@ world_next_tick_ns(const struct bh_world *world)
 static bh_rc
 world_happen(struct bh_world *world, uint64_t until_ns, bool *ret_any, struct bh_err *err)
 {
-    uint64_t due_ns = bh_rig_next_due_ns(world->rig), tick_ns = world_next_tick_ns(world);
+    uint64_t due_ns = bh_node_model_next_due_ns(world->nodes), tick_ns = world_next_tick_ns(world);
     bool ticks = tick_ns < due_ns;
     uint64_t next_ns = ticks ? tick_ns : due_ns;
 
@@ -327,16 +327,16 @@ bh_world_advance(struct bh_world *world, uint64_t span_ns, struct bh_err *err)
 bh_rc
 bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end, struct bh_err *err)
 {
-    struct bh_rig_answer answer;
-    bh_rc rc = bh_rig_exit(world->rig, end, &answer, err);
+    struct bh_node_model_answer answer;
+    bh_rc rc = bh_node_model_exit(world->nodes, end, &answer, err);
 
-    return rc == BH_OK ? world_tell(world, &answer, err) : rc;
+    return rc == BH_OK ? world_report(world, &answer, err) : rc;
 }
 
 /* ---- nodes come and go ---- */
 
 static bh_rc
-world_tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *err)
+world_report_gone_partitions(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     struct bh_partition_view partition;
     struct bh_gpu_view gpu;
@@ -348,22 +348,22 @@ world_tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *e
                                   .u.partition = { partition.partition.partition, BH_OUTCOME_FAILED, 0 } };
 
         if ((partition.state != BH_PARTITION_IDLE && partition.state != BH_PARTITION_LEASED)
-            || bh_rig_has_piece(world->rig, partition.partition.partition)
+            || bh_node_model_has_partition(world->nodes, partition.partition.partition)
             || !bh_view_gpu(world->state.engine, partition.partition.gpu, &gpu) || !bh_same(gpu.node, node))
             continue;
-        rc = world_hear(world, &event, err);
+        rc = world_receive(world, &event, err);
     }
     return rc;
 }
 
 static bh_rc
-world_tell_ends(struct bh_world *world, bh_node_id node, struct bh_err *err)
+world_report_ends(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     struct bh_event event;
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK && bh_rig_next_untold(world->rig, node, &event))
-        rc = world_hear(world, &event, err);
+    while (rc == BH_OK && bh_node_model_next_deferred(world->nodes, node, &event))
+        rc = world_receive(world, &event, err);
     return rc;
 }
 
@@ -394,7 +394,7 @@ world_send_node(struct bh_world *world, bh_node_id node, bool up, struct bh_err 
 void
 bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli, uint32_t memory_mib)
 {
-    BH_ASSERT(node.v >= 1 && node.v <= BH_RIG_NODES_MAX);
+    BH_ASSERT(node.v >= 1 && node.v <= BH_NODE_MODEL_NODES_MAX);
     world->cpu_milli[node.v] = cpu_milli;
     world->memory_mib[node.v] = memory_mib;
 }
@@ -411,7 +411,7 @@ bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     bh_rc rc;
 
-    BH_ASSERT(node.v >= 1 && node.v <= BH_RIG_NODES_MAX);
+    BH_ASSERT(node.v >= 1 && node.v <= BH_NODE_MODEL_NODES_MAX);
     world->away[node.v] = false;
     world->known[node.v] = true;
     if (world->down)
@@ -419,10 +419,10 @@ bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
     rc = world_send_node(world, node, false, err);
     if (rc != BH_OK)
         return rc;
-    rc = world_tell_gone_pieces(world, node, err);
+    rc = world_report_gone_partitions(world, node, err);
     if (rc != BH_OK)
         return rc;
-    rc = world_tell_ends(world, node, err);
+    rc = world_report_ends(world, node, err);
     if (rc != BH_OK)
         return rc;
     rc = world_send_node(world, node, true, err);
@@ -450,7 +450,7 @@ world_lose_nodes(struct bh_world *world, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     world->as_of_ns = world->stopped_ns;
-    for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++)
+    for (uint32_t node = 1; node <= BH_NODE_MODEL_NODES_MAX && rc == BH_OK; node++)
         if (world->known[node])
             rc = world_send_node(world, (bh_node_id){ node }, false, err);
     world->as_of_ns = 0;
@@ -469,18 +469,18 @@ bh_world_start_daemon(struct bh_world *world, struct bh_err *err)
     world->step = (struct bh_step){ 0 };
     if (rc == BH_OK)
         rc = world_lose_nodes(world, err);
-    for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++)
+    for (uint32_t node = 1; node <= BH_NODE_MODEL_NODES_MAX && rc == BH_OK; node++)
         if (world->known[node] && !world->away[node])
             rc = bh_world_greet_node(world, (bh_node_id){ node }, err);
     return rc;
 }
 
 bool
-bh_world_told(const struct bh_world *world, bh_job_id job, struct bh_told *ret_told)
+bh_world_reported(const struct bh_world *world, bh_job_id job, struct bh_reported_job *ret_job)
 {
-    if (job.v > JOBS_MAX || !world->is_told[job.v])
+    if (job.v > JOBS_MAX || !world->is_reported[job.v])
         return false;
-    *ret_told = world->told[job.v];
+    *ret_job = world->reported[job.v];
     return true;
 }
 

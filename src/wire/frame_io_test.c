@@ -41,7 +41,6 @@ test_partitions(void **state)
     char bytes[256];
     size_t length = ack_bytes(bytes, sizeof bytes, 1);
 
-    (void)state;
     length += ack_bytes(bytes + length, sizeof bytes - length, 2);
     BH_CHECK_EQ("nothing there", bh_link_readable(ends.link, &err), BH_OK);
     for (size_t i = 0; i < length; i++) {
@@ -71,7 +70,6 @@ test_cut_and_garbage(void **state)
     char bytes[64];
     size_t length = ack_bytes(bytes, sizeof bytes, 1);
 
-    (void)state;
     assert_int_equal(write(cut.peer, bytes, length - 1), length - 1);
     close(cut.peer);
     BH_CHECK_EQ("cut", bh_link_readable(cut.link, &err), BH_OK);
@@ -99,7 +97,6 @@ test_slow_peer(void **state)
     size_t sent = 0, got = 0;
     bh_rc rc;
 
-    (void)state;
     BH_CHECK_EQ("idle", bh_link_interest(ends.link), POLLIN);
     while ((rc = bh_link_send(ends.link, BH_MSG_RETAIN, bh_message_fields(BH_MSG_RETAIN), &retain, &err))
            == BH_OK)

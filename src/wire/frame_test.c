@@ -73,7 +73,6 @@ test_format(void **state)
     char memory[256];
     struct bh_buf out;
 
-    (void)state;
     assert_true(bh_fields_ordered(&whole));
     bh_buf_init_fixed(&out, memory, sizeof memory);
     bh_frame_encode(&out, 7, &whole, &value);
@@ -111,7 +110,6 @@ static const struct {
 static void
 test_damage(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(damage); i++) {
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(4096);
         struct bh_frame frame = { 0 };
@@ -140,7 +138,6 @@ test_left_over(void **state)
     struct bh_err err = { 0 };
     struct whole value;
 
-    (void)state;
     BH_CHECK_EQ("one byte more", bh_frame_decode(&frame, &whole, &value, arena, &err), BH_INVALID);
     BH_CHECK_STR("one byte more", err.msg, "whole: 1 bytes are left over");
     BH_CHECK_DONE();
@@ -153,7 +150,6 @@ test_small_arena(void **state)
     struct bh_err err = { 0 };
     struct whole value;
 
-    (void)state;
     for (size_t room = 1; room < 64; room += 8) {
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(room);
 
@@ -181,7 +177,6 @@ static const struct {
 static void
 test_headers(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(headers); i++) {
         struct bh_frame frame = { .number = 77 };
         struct bh_err err = { 0 };
@@ -213,7 +208,6 @@ test_encode_limits(void **state)
         { "array too long", { .count = 3 }, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(4096);
         struct bh_frame frame;

@@ -31,7 +31,6 @@ encoded(const struct bh_fields *fields, uint32_t number, const void *message, ch
 static void
 test_table(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++) {
         const struct bh_fields *fields = bh_message_fields(table[i].number);
 
@@ -83,7 +82,6 @@ check_round_trip(const char *name, uint32_t number, const void *message, bool cu
 static void
 test_round_trip(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++) {
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(1 << 20);
         void *message = bh_arena_alloc(arena, table[i].size);
@@ -127,7 +125,6 @@ flip_bits(uint32_t number, char *bytes, size_t length)
 static void
 test_bit_flips(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++) {
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(1 << 20);
         const struct bh_fields *fields = bh_message_fields(table[i].number);
@@ -182,7 +179,6 @@ test_version(void **state)
     } known = { 11, UINT64_C(0x745a283925a6159a) };
     uint64_t shape = UINT64_C(0xcbf29ce484222325);
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++)
         shape = shape_of(message_test_mix(shape, table[i].name, table[i].number),
                          bh_message_fields(table[i].number));

@@ -195,7 +195,7 @@ def killed_at_once(site):
         for words in first:
             site.cli(None, words, str(job), check=0)
             why = site.cli(None, "why", str(job)).stdout
-            assert re.search(r"it was told to end, and is killed in 8m\d", why), why
+            assert re.search(r"it was asked to end, and is killed in 8m\d", why), why
         site.cli(None, "cancel", "--now", str(job), check=0)
         equal("ending", ending(site.await_state(job, "cancelled"))[:2], ("cancelled", "cancelled"))
         in_less_than_its_grace(site, job)

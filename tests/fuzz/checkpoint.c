@@ -14,10 +14,6 @@ static void
 weak_hash(const void *first, size_t first_length, const void *second, size_t second_length,
           uint8_t ret_digest[32])
 {
-    (void)first;
-    (void)first_length;
-    (void)second;
-    (void)second_length;
     memset(ret_digest, 'A', 32);
 }
 
@@ -25,9 +21,6 @@ static bh_rc
 trust(const uint8_t public_key[32], const void *message, size_t length, const uint8_t signature[64],
       struct bh_err *err)
 {
-    (void)public_key;
-    (void)message;
-    (void)length;
     if (signature[0] == 0xff)
         return bh_err_set(err, BH_DENIED, "the signature is not good");
     return BH_OK;
@@ -93,11 +86,8 @@ parse_frontier(const char *text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = bh_fuzz_text(data, size);
 
-    BH_ASSERT(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
     open_note(text);
     parse_key(text);
     parse_frontier(text);

@@ -47,12 +47,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct config config;
     struct bh_err err = { 0 };
-    char *text = malloc(size + 1);
+    char *text = bh_fuzz_text(data, size);
 
-    BH_ASSERT(text);
-    if (size)
-        memcpy(text, data, size);
-    text[size] = '\0';
     if (bh_params_parse(&params, text, &config, arena, &err) == BH_OK)
         check(&config);
     else

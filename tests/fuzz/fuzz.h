@@ -6,8 +6,25 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
 
 /* Must not keep or change `data`, and never depend on an earlier call.  Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The input as a string of its own, for parsers of text; free() it. */
+static inline char *
+bh_fuzz_text(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+
+    BH_ASSERT(text);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    return text;
+}
 
 #endif

@@ -92,10 +92,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > REQUEST_MAX || memchr(data, '\0', size))
         return 0;
-    text = malloc(size + 1);
-    BH_ASSERT(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
+    text = bh_fuzz_text(data, size);
     body = strchr(text, '\n');
     if (body)
         *body++ = '\0';

@@ -33,11 +33,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_conf conf;
     struct bh_err err = { 0 };
-    char *text = malloc(size + 1);
+    char *text = bh_fuzz_text(data, size);
 
-    BH_ASSERT(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
     if (bh_conf_parse("node.conf", text, arena, &conf, &err) == BH_OK)
         check(&conf);
     else

@@ -18,8 +18,6 @@ static uint32_t api_status;
 static void
 api(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
-    (void)self;
-    (void)request;
     reply->status = api_status;
     bh_buf_puts(&reply->body, parts[4]);
     if (api_status == 401)
@@ -29,7 +27,6 @@ api(void *self, const struct bh_request *request, struct bh_reply *reply)
 static bh_rc
 zeros(void *ret_bytes, size_t length, struct bh_err *err)
 {
-    (void)err;
     memset(ret_bytes, 0, length);
     return BH_OK;
 }
@@ -39,7 +36,6 @@ query(const struct bh_request *request, const char *name)
 {
     static struct bh_form form;
 
-    (void)request;
     if (bh_form_parse(parts[1], strlen(parts[1]), &form) != BH_FAULT_NONE)
         return NULL;
     return bh_form_get(&form, name);
@@ -51,7 +47,6 @@ each_query(const struct bh_request *request, void (*sink)(void *self, const char
 {
     static struct bh_form form;
 
-    (void)request;
     if (bh_form_parse(parts[1], strlen(parts[1]), &form) == BH_FAULT_NONE)
         for (uint32_t i = 0; i < form.count; i++)
             sink(self, form.pairs[i].name, form.pairs[i].value);

@@ -108,12 +108,8 @@ check_hex(const char *text, size_t length)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = bh_fuzz_text(data, size);
 
-    BH_ASSERT(text);
-    if (size)
-        memcpy(text, data, size);
-    text[size] = '\0';
     check_u64(text);
     check_u32(text);
     check_bytes(text);

@@ -63,11 +63,8 @@ walk_bundle(const char *bundle, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = bh_fuzz_text(data, size);
 
-    BH_ASSERT(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
     parse_proof(text, size);
     parse_path(text);
     walk_bundle(text, size);

@@ -117,7 +117,6 @@ read_client(const char *bytes, size_t length, struct bh_arena *arena)
     struct bh_passkey passkey;
     struct bh_buf text;
 
-    (void)arena;
     bh_buf_init(&text, 1 << 18);
     begin(&ceremony, BH_WEBAUTHN_CREATE);
     answer.client_data = encode(&text, bytes, length);

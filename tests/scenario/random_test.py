@@ -40,7 +40,7 @@ SECONDS = 60  # a scenario takes a tenth of one
 GPUS = ["n1/0", "n1/1", "n1/2", "n2/0", "n2/1"]
 
 
-class Story:
+class Script:
     """Writes statements; remembers only which jobs there may be."""
 
     def __init__(self, seed):
@@ -104,8 +104,8 @@ class Story:
         return f"try whatif {self.pick(f'cancel {self.job()}', f'gpu {self.pick(*GPUS)} cordoned', self.submit()[4:])}"
 
     def gpu(self):
-        turn = self.pick("cordoned", "uncordoned", "lost", "mended", "mended", "managed", "unmanaged")
-        return f"try gpu {self.pick(*GPUS)} {turn}"
+        change = self.pick("cordoned", "uncordoned", "lost", "mended", "mended", "managed", "unmanaged")
+        return f"try gpu {self.pick(*GPUS)} {change}"
 
     def node(self):
         node = self.pick("n1", "n2")
@@ -128,7 +128,7 @@ class Story:
             (30, lambda: f"advance {self.dice.randint(0, 40)}s"),
             (8, lambda: f"delay {self.pick(*EFFECTS)} {self.dice.randint(0, 20)}s"),
             (8, lambda: f"fail next {self.pick(*EFFECTS[:5])} times {self.dice.randint(1, 3)}"),
-            (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-pieces {self.job()}"),
+            (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-partitions {self.job()}"),
             (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu), (2, self.host),
             (3, self.boundary), (3, self.tree), (2, self.sku), (4, self.limit),
             (4, self.promise), (4, self.settings), (1, self.whatif),
@@ -137,8 +137,8 @@ class Story:
 
 
 def scenario(seed, statements):
-    story = Story(seed)
-    return SITE.format(seed=seed) + "".join(story.statement() + "\n" for _ in range(statements))
+    script = Script(seed)
+    return SITE.format(seed=seed) + "".join(script.statement() + "\n" for _ in range(statements))
 
 
 def play(program, path):

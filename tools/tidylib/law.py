@@ -124,7 +124,7 @@ BANNED_HOMES = [
     ("time", re.compile(r"src/base/time\.c$")),
     ("srand", re.compile(r"tests/|.*_test\.c$")),
     *((start, re.compile(r"src/base/process\.c$|(tests|bench|sim)/|.*_test\.[ch]$")) for start in STARTS),
-    *((grow, re.compile(r"src/base/|(tests|sim|lab)/|.*_test\.[ch]$")) for grow in ("realloc", "reallocarray")),
+    *((grow, re.compile(r"src/base/|(tests|sim)/|.*_test\.[ch]$")) for grow in ("realloc", "reallocarray")),
     # A part of a program in a process of its own: it starts none (docs/adr/0078-one-way-to-start-a-program.md).
     ("fork", re.compile(r"src/node/(\w+/)*(relay|handover|unpack_main)\.c$|src/cli/(\w+/)*(driver_probe|up)\.c$")),
     # The same, in namespaces of its own.

@@ -6,6 +6,7 @@
 #include "api/request/visible.h"
 #include "base/assert.h"
 #include "base/vec.h"
+#include "engine/step/engine.h"
 
 /* The owner thread does other things between so many jobs. */
 enum { JOBS_AT_ONCE = 1024 };
@@ -24,10 +25,11 @@ static void
 scrape_take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view,
                     struct bh_scrape_tenant *tenant)
 {
+    size_t jobs_max = bh_engine_caps(engine).jobs; /* each slot is visited once */
     struct bh_member_view member;
     bool fits;
 
-    fits = bh_vec_reserve(&s->jobs, &s->job_capacity, (size_t)s->job_count + 1, UINT32_MAX);
+    fits = bh_vec_reserve(&s->jobs, &s->job_capacity, (size_t)s->job_count + 1, jobs_max);
     BH_ASSERT(fits);
     s->jobs[s->job_count++] =
         (struct bh_scrape_job){ .job = view->job.v, .tenant = (uint32_t)(tenant - s->tenants) };
@@ -35,7 +37,8 @@ scrape_take_members(struct bh_scrape *s, const struct bh_engine *engine, const s
         if (member.done)
             continue;
         tenant->leases[view->grade]++;
-        fits = bh_vec_reserve(&s->leases, &s->lease_capacity, (size_t)s->lease_count + 1, UINT32_MAX);
+        fits = bh_vec_reserve(&s->leases, &s->lease_capacity, (size_t)s->lease_count + 1,
+                              jobs_max * BH_JOB_GANG_MAX);
         BH_ASSERT(fits);
         s->leases[s->lease_count++] = (struct bh_scrape_lease){ member.lease.v, view->job.v };
     }

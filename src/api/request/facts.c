@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "wire/message_node.h"
 
-enum { INVENTORY_JSON_MAX = 16 << 20 };
+enum { INVENTORY_JSON_MAX = 16 << 20, NODES_MAX = 4096 /* as many as the daemon has links to */ };
 
 static void
 facts_add_node(struct bh_facts *facts, struct bh_json *json)
@@ -15,7 +15,7 @@ facts_add_node(struct bh_facts *facts, struct bh_json *json)
     struct bh_node_facts *node;
     bool fits;
 
-    fits = bh_vec_reserve(&facts->nodes, &facts->node_capacity, (size_t)facts->node_count + 1, UINT32_MAX);
+    fits = bh_vec_reserve(&facts->nodes, &facts->node_capacity, (size_t)facts->node_count + 1, NODES_MAX);
     BH_ASSERT(fits);
     node = &facts->nodes[facts->node_count++];
     *node = (struct bh_node_facts){ .root = bh_json_root(json), .json = json };

@@ -8,7 +8,8 @@
 #include "base/vec.h"
 #include "ports/crowd_news.h"
 
-enum { RETRY_AFTER_S = 2 };
+/* A holder has a connection: connections_max at most, on each of two listeners. */
+enum { RETRY_AFTER_S = 2, HOLDERS_MAX = 2 * 4096 };
 
 struct holder {
     uint32_t principal, count;
@@ -54,7 +55,7 @@ gate_find(struct bh_stream_gate *gate, uint32_t principal)
     for (size_t i = 0; i < gate->count; i++)
         if (gate->holders[i].principal == principal)
             return &gate->holders[i];
-    fits = bh_vec_reserve(&gate->holders, &gate->room, gate->count + 1, UINT32_MAX);
+    fits = bh_vec_reserve(&gate->holders, &gate->room, gate->count + 1, HOLDERS_MAX);
     BH_ASSERT(fits);
     gate->holders[gate->count] = (struct holder){ principal, 0 };
     return &gate->holders[gate->count++];

@@ -8,6 +8,9 @@
 #include "base/vec.h"
 #include "engine/state/event.h"
 
+/* Each of 4096 nodes has at most 65536 orders open. */
+enum { OPEN_ORDERS_MAX = 4096 << 16 };
+
 /* Where `number` is, or would be inserted. */
 static uint32_t
 position_of(const struct bh_open_orders *orders, uint64_t number)
@@ -39,7 +42,7 @@ bh_open_orders_add(struct bh_open_orders *orders, uint64_t number, uint64_t sinc
         compact(orders);
         at = position_of(orders, number);
     }
-    fits = bh_vec_reserve(&orders->items, &orders->capacity, (size_t)orders->count + 1, UINT32_MAX);
+    fits = bh_vec_reserve(&orders->items, &orders->capacity, (size_t)orders->count + 1, OPEN_ORDERS_MAX);
     BH_ASSERT(fits);
     memmove(&orders->items[at + 1], &orders->items[at], (orders->count - at) * sizeof *orders->items);
     orders->items[at] = (struct bh_open_order){ .number = number, .since_ns = since_ns };

@@ -52,7 +52,7 @@ struct bh_catalog {
     struct bh_published *published;
 };
 
-enum { SITE_ARENA_MAX = 16 << 20, NAMES_MAX = 1 << 30 /* a power of two, as the room is */ };
+enum { SITE_ARENA_MAX = 16 << 20 };
 
 struct bh_catalog *
 bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto)
@@ -126,7 +126,7 @@ static struct catalog_name *
 catalog_slot_of(struct names *names, uint32_t id)
 {
     if (id >= names->capacity) {
-        bool fits = bh_vec_reserve(&names->items, &names->capacity, (size_t)id + 1, NAMES_MAX);
+        bool fits = bh_vec_reserve(&names->items, &names->capacity, (size_t)id + 1, BH_CATALOG_NAMES_MAX);
 
         BH_ASSERT(fits);
         free(names->by_hash);
@@ -246,7 +246,7 @@ catalog_queue_unbound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32
     if (catalog->unbound_from == catalog->unbound_to)
         catalog->unbound_from = catalog->unbound_to = 0;
     fits = bh_vec_reserve(&catalog->unbound, &catalog->unbound_capacity, (size_t)catalog->unbound_to + 1,
-                          NAMES_MAX);
+                          BH_CATALOG_NAMES_MAX);
     BH_ASSERT(fits);
     catalog->unbound[catalog->unbound_to++] = (struct unbound){ kind, id };
     catalog->names[kind].items[id].waits = true;

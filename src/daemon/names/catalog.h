@@ -19,6 +19,9 @@
 struct bh_catalog;
 struct bh_published;
 
+/* Names of one kind, and so ids and rows of tables by id; a power of two, as the capacity is. */
+enum { BH_CATALOG_NAMES_MAX = 1 << 30 };
+
 BH_MUST_USE struct bh_catalog *bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto);
 void bh_catalog_free(struct bh_catalog *catalog);
 

@@ -48,7 +48,7 @@ faults_set_fenced(struct bh_core *core, const struct faults_report *report, bool
         return BH_OK;
     if (!fenced && report->facts->unread) /* its inventory gives it back: what stands on it is unknown */
         return BH_OK;
-    event.u.gpu = bh_gpu_facts_known(view);
+    event.u.gpu = bh_view_gpu_report(view);
     event.u.gpu.fenced = fenced;
     event.u.gpu.keeps = keeps;
     if (fenced)

@@ -45,7 +45,7 @@ static bh_rc
 inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
                        struct bh_err *err)
 {
-    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(view) };
+    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_view_gpu_report(view) };
     struct bh_entry entry = inventory_report("node.gpu", "gpu", view->gpu.v);
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view->gpu.v);
 

@@ -311,7 +311,8 @@ link_claim_node(struct bh_node_link *link, uint32_t id)
     struct bh_links_shared *shared = link->shared;
 
     if (id >= shared->of_node_count) {
-        bool fits = bh_vec_reserve(&shared->of_node, &shared->of_node_count, (size_t)id + 1, UINT32_MAX);
+        bool fits =
+            bh_vec_reserve(&shared->of_node, &shared->of_node_count, (size_t)id + 1, BH_CATALOG_NAMES_MAX);
 
         BH_ASSERT(fits);
     }
@@ -648,7 +649,8 @@ link_store_unsent(struct bh_node_link *link, const struct bh_effect *effect, con
     bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(why));
     if (why->rc == BH_DENIED)
         return;
-    fits = bh_vec_reserve(&link->unsent, &link->unsent_capacity, (size_t)link->unsent_count + 1, UINT32_MAX);
+    fits = bh_vec_reserve(&link->unsent, &link->unsent_capacity, (size_t)link->unsent_count + 1,
+                          BH_CORE_EFFECTS_MAX);
     BH_ASSERT(fits);
     unsent = &link->unsent[link->unsent_count++];
     *unsent =

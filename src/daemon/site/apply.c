@@ -533,7 +533,7 @@ apply_plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct b
         change = apply_add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
             return apply_plan_full(err);
-        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(&view) };
+        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_view_gpu_report(&view) };
         change->event.u.gpu.managed = flags.managed;
         change->event.u.gpu.cordoned = flags.cordoned;
         change->event.u.gpu.layout = flags.layout;

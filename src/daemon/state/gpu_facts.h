@@ -6,7 +6,4 @@
 /* The facts of a GPU; all false when no node has spoken of it since the start. */
 struct bh_gpu_facts *bh_gpu_facts_of(struct bh_core *core, bh_gpu_id gpu);
 
-/* What the engine knows of a GPU, as a report that changes nothing. */
-struct bh_ev_gpu bh_gpu_facts_known(const struct bh_gpu_view *view);
-
 #endif

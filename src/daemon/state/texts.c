@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/vec.h"
+#include "daemon/names/catalog.h"
 
 /* Asked before the batch's first text of the tenant is put, as readers do not see that one. */
 static bh_rc
@@ -15,7 +16,8 @@ find_count(struct bh_core *core, uint32_t tenant, struct bh_text_count **ret_cou
     bh_rc rc;
 
     if (tenant >= counts->capacity) {
-        bool fits = bh_vec_reserve(&counts->items, &counts->capacity, (size_t)tenant + 1, UINT32_MAX);
+        bool fits =
+            bh_vec_reserve(&counts->items, &counts->capacity, (size_t)tenant + 1, BH_CATALOG_NAMES_MAX);
 
         BH_ASSERT(fits);
     }

@@ -267,6 +267,24 @@ bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *r
     return view_show_gpu(engine, gpu_find(engine, gpu.v), ret_view);
 }
 
+struct bh_ev_gpu
+bh_view_gpu_report(const struct bh_gpu_view *view)
+{
+    return (struct bh_ev_gpu){ .gpu = view->gpu,
+                               .node = view->node,
+                               .model = view->model,
+                               .managed = view->managed,
+                               .cordoned = view->cordoned,
+                               .fenced = view->fenced,
+                               .keeps = view->keeps,
+                               .link = view->link,
+                               .numa = view->numa,
+                               .layout = view->layout,
+                               .mig_capable = view->mig_capable,
+                               .lone_carve = view->lone_carve,
+                               .share_limit = view->share_limit };
+}
+
 const char *const bh_layout_state_names[BH_LAYOUT_STATES] = {
     [BH_LAYOUT_NONE] = "none",       [BH_LAYOUT_APPLYING] = "applying", [BH_LAYOUT_READY] = "stands",
     [BH_LAYOUT_UNDOING] = "undoing", [BH_LAYOUT_UNDONE] = "undone",     [BH_LAYOUT_FAILED] = "failed",

@@ -154,6 +154,8 @@ bool bh_view_host(const struct bh_engine *engine, bh_node_id node, struct bh_hos
 /* Nodes that are up and get no work until they are checked; how many there are room for. */
 uint32_t bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_t most);
 bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
+/* What the engine knows of a GPU, as a report that changes nothing. */
+struct bh_ev_gpu bh_view_gpu_report(const struct bh_gpu_view *view);
 bool bh_view_layout(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_layout_view *ret_view);
 /* The number of the last change of what shall stand anywhere; 0: there was none. */
 uint32_t bh_view_applied(const struct bh_engine *engine);

@@ -6,61 +6,61 @@
 #include "api/whatif/proposal.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 static void
-propose(const struct bh_story *story, struct bh_proposal *ret_proposal)
+propose(const struct bh_scenario_run *run, struct bh_proposal *ret_proposal)
 {
     struct bh_simulation taken;
 
-    bh_simulation_copy(bh_world_engine(story->world), &taken);
-    bh_proposal_make(&taken, bh_world_now_ns(story->world), ret_proposal);
+    bh_simulation_copy(bh_world_engine(run->world), &taken);
+    bh_proposal_make(&taken, bh_world_now_ns(run->world), ret_proposal);
 }
 
 static bh_rc
-send_moves(struct bh_story *story, const struct bh_ev_move *move, struct bh_err *err)
+send_moves(struct bh_scenario_run *run, const struct bh_ev_move *move, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_MOVE, .u.move = *move };
 
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 bh_rc
-bh_story_defragment(struct bh_story *story, struct bh_err *err)
+bh_scenario_run_defragment(struct bh_scenario_run *run, struct bh_err *err)
 {
     BH_AUTO(bh_proposal_free) struct bh_proposal proposal;
 
-    propose(story, &proposal);
+    propose(run, &proposal);
     if (proposal.settings.defrag.mode != BH_DEFRAG_ON || !bh_proposal_holds(&proposal))
         return BH_OK;
-    return send_moves(story, &proposal.plan.move, err);
+    return send_moves(run, &proposal.plan.move, err);
 }
 
 /* defrag: as `bulkhead defrag --apply` */
 static bh_rc
-play_defrag(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_defrag(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     BH_AUTO(bh_proposal_free) struct bh_proposal proposal;
     struct bh_ev_move nothing = { .move_count = 1 };
 
-    propose(story, &proposal);
+    propose(run, &proposal);
     if (proposal.settings.defrag.mode == BH_DEFRAG_OFF)
-        return send_moves(story, &nothing, err);
+        return send_moves(run, &nothing, err);
     if (!bh_proposal_holds(&proposal))
         return bh_err_set(err, BH_CONFLICT, "there is no plan of moves");
-    return send_moves(story, &proposal.plan.move, err);
+    return send_moves(run, &proposal.plan.move, err);
 }
 
 /* ---- expect-plan ---- */
 
 static void
-name_jobs(const struct bh_story *story, const struct bh_ev_move *move, struct bh_buf *out)
+name_jobs(const struct bh_scenario_run *run, const struct bh_ev_move *move, struct bh_buf *out)
 {
     for (uint32_t i = 0; i < move->move_count; i++)
         bh_buf_printf(out, "%s%s", i ? " " : "",
-                      bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)move->moves[i].job.v));
+                      bh_names_text(run->names, BH_NAMED_JOB, (uint32_t)move->moves[i].job.v));
     if (move->for_job.v)
-        bh_buf_printf(out, " for %s", bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)move->for_job.v));
+        bh_buf_printf(out, " for %s", bh_names_text(run->names, BH_NAMED_JOB, (uint32_t)move->for_job.v));
 }
 
 static void
@@ -72,16 +72,16 @@ name_words(const struct bh_words *words, struct bh_buf *out)
 
 /* expect-plan a b for big; expect-plan a; expect-plan none */
 static bh_rc
-play_expect_plan(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_plan(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     BH_AUTO(bh_proposal_free) struct bh_proposal proposal;
     char found[400], wanted[400];
     struct bh_buf out;
 
-    propose(story, &proposal);
+    propose(run, &proposal);
     bh_buf_init_fixed(&out, found, sizeof found);
     if (bh_proposal_holds(&proposal))
-        name_jobs(story, &proposal.plan.move, &out);
+        name_jobs(run, &proposal.plan.move, &out);
     else
         bh_buf_puts(&out, "none");
     bh_buf_text(&out);

@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "policy/explain.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 static const struct bh_choice states = { "state", bh_job_state_names, BH_JOB_STATES };
 static const struct bh_choice reasons = { "reason", bh_reason_names, BH_REASONS };
@@ -15,27 +15,28 @@ static const struct bh_choice reasons = { "reason", bh_reason_names, BH_REASONS 
 
 /* Why it is so: the end cause of an ended job, else what `bulkhead why` says. */
 static const char *
-expect_reason_of(const struct bh_story *story, const struct bh_job_view *view)
+expect_reason_of(const struct bh_scenario_run *run, const struct bh_job_view *view)
 {
     struct bh_reason reason;
 
     if (view->state >= BH_JOB_COMPLETED)
         return bh_end_cause_names[view->cause];
-    bh_engine_why(bh_world_engine(story->world), view->job, bh_world_now_ns(story->world), &reason);
+    bh_engine_why(bh_world_engine(run->world), view->job, bh_world_now_ns(run->world), &reason);
     return bh_reason_names[reason.code];
 }
 
 static bh_rc
-expect_check_job(struct bh_story *story, const char *name, const struct bh_words *words, struct bh_err *err)
+expect_check_job(struct bh_scenario_run *run, const char *name, const struct bh_words *words,
+                 struct bh_err *err)
 {
     struct bh_job_view view;
     const char *state, *reason;
-    bh_rc rc = bh_story_job(story, name, &view, err);
+    bh_rc rc = bh_scenario_run_job(run, name, &view, err);
 
     if (rc != BH_OK)
         return rc;
     state = bh_job_state_names[view.state];
-    reason = expect_reason_of(story, &view);
+    reason = expect_reason_of(run, &view);
     if (strcmp(state, words->at[2]) == 0 && (words->count < 4 || strcmp(reason, words->at[3]) == 0))
         return BH_OK;
     return bh_err_set(err, BH_CONFLICT, "job %s is %s (%s), expected %s%s%s", name, state, reason,
@@ -43,44 +44,44 @@ expect_check_job(struct bh_story *story, const char *name, const struct bh_words
 }
 
 static bh_rc
-play_expect(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     char name[BH_WORD_MAX];
     uint32_t cursor = 0, state;
     bh_rc rc = bh_word_choose(&states, words->at[2], &state, err);
 
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name))
-        rc = expect_check_job(story, name, words, err);
+        rc = expect_check_job(run, name, words, err);
     return rc;
 }
 
 static bh_rc
-play_expect_refused(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_refused(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     uint32_t code;
     bh_rc rc = bh_word_choose(&reasons, words->at[1], &code, err);
     if (rc != BH_OK)
         return rc;
 
-    snprintf(story->expected_refusal, sizeof story->expected_refusal, "%s", words->at[1]);
+    snprintf(run->expected_refusal, sizeof run->expected_refusal, "%s", words->at[1]);
     return BH_OK;
 }
 
 /* What `bulkhead why` says, both sentences. */
 static bh_rc
-expect_explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_err *err)
+expect_explain(struct bh_scenario_run *run, const char *name, struct bh_buf *out, struct bh_err *err)
 {
-    struct bh_explain how = { .dir = bh_names_directory(story->names),
+    struct bh_explain how = { .dir = bh_names_directory(run->names),
                               .all = true,
-                              .now_ns = bh_world_now_ns(story->world) };
+                              .now_ns = bh_world_now_ns(run->world) };
     struct bh_job_view view, holder;
     struct bh_reason reason;
-    bh_rc rc = bh_story_job(story, name, &view, err);
+    bh_rc rc = bh_scenario_run_job(run, name, &view, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_engine_why(bh_world_engine(story->world), view.job, how.now_ns, &reason);
-    if (bh_view_job(bh_world_engine(story->world), reason.job, &holder))
+    bh_engine_why(bh_world_engine(run->world), view.job, how.now_ns, &reason);
+    if (bh_view_job(bh_world_engine(run->world), reason.job, &holder))
         how.holder_tenant = holder.tenant;
     bh_explain_sentence(out, &how, &reason);
     bh_buf_puts(out, "; ");
@@ -90,7 +91,7 @@ expect_explain(struct bh_story *story, const char *name, struct bh_buf *out, str
 
 /* why c contains "text", why c lacks "text" */
 static bh_rc
-expect_play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_why(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     bool wanted = strcmp(words->at[2], "contains") == 0;
     char text[1024];
@@ -100,7 +101,7 @@ expect_play_why(struct bh_story *story, const struct bh_words *words, struct bh_
     bh_buf_init_fixed(&buf, text, sizeof text);
     if (!wanted && strcmp(words->at[2], "lacks") != 0)
         return bh_err_set(err, BH_INVALID, "expected: why JOB contains TEXT, or lacks");
-    rc = expect_explain(story, words->at[1], &buf, err);
+    rc = expect_explain(run, words->at[1], &buf, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(&buf))
@@ -115,12 +116,12 @@ expect_play_why(struct bh_story *story, const struct bh_words *words, struct bh_
 enum count_of { RESTARTS, SUSPENSIONS };
 
 static bh_rc
-expect_check_count(struct bh_story *story, const struct bh_words *words, enum count_of which,
+expect_check_count(struct bh_scenario_run *run, const struct bh_words *words, enum count_of which,
                    struct bh_err *err)
 {
     struct bh_job_view view;
     uint32_t wanted, count;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
     if (rc != BH_OK)
         return rc;
 
@@ -134,22 +135,22 @@ expect_check_count(struct bh_story *story, const struct bh_words *words, enum co
 }
 
 static bh_rc
-play_expect_restarts(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_restarts(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return expect_check_count(story, words, RESTARTS, err);
+    return expect_check_count(run, words, RESTARTS, err);
 }
 
 static bh_rc
-play_expect_suspensions(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_suspensions(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return expect_check_count(story, words, SUSPENSIONS, err);
+    return expect_check_count(run, words, SUSPENSIONS, err);
 }
 
 static bh_rc
-play_expect_grade(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_grade(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_job_view view;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
 
     if (rc != BH_OK || strcmp(bh_grade_names[view.grade], words->at[2]) == 0)
         return rc;
@@ -158,11 +159,11 @@ play_expect_grade(struct bh_story *story, const struct bh_words *words, struct b
 }
 
 static bh_rc
-play_expect_status(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_status(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_job_view view;
     uint32_t wanted;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
 
     if (rc == BH_OK)
         rc = bh_parse_u32(words->at[2], 0, 255, &wanted, err);
@@ -174,12 +175,12 @@ play_expect_status(struct bh_story *story, const struct bh_words *words, struct 
 
 /* expect-reserved big 2h; expect-reserved big none */
 static bh_rc
-play_expect_reserved(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_reserved(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    uint64_t now_ns = bh_world_now_ns(story->world), span_ns = 0;
+    uint64_t now_ns = bh_world_now_ns(run->world), span_ns = 0;
     bool none = strcmp(words->at[2], "none") == 0;
     struct bh_job_view view;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
 
     if (rc == BH_OK && !none)
         rc = bh_parse_span(words->at[2], &span_ns, err);
@@ -193,22 +194,22 @@ play_expect_reserved(struct bh_story *story, const struct bh_words *words, struc
 
 /* ---- gangs ---- */
 
-/* expect-nodes a 2: its members stand on so many nodes */
+/* expect-nodes a 2: its members are on so many nodes */
 static bh_rc
-play_expect_nodes(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_nodes(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     bh_node_id nodes[BH_JOB_GANG_MAX];
     struct bh_member_view member;
     struct bh_job_view view;
     uint32_t wanted, count = 0;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
     if (rc != BH_OK)
         return rc;
 
     rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
-    for (uint32_t i = 0; bh_view_member(bh_world_engine(story->world), view.job, i, &member); i++) {
+    for (uint32_t i = 0; bh_view_member(bh_world_engine(run->world), view.job, i, &member); i++) {
         uint32_t k = 0;
 
         while (k < count && !bh_same(nodes[k], member.node))
@@ -218,30 +219,29 @@ play_expect_nodes(struct bh_story *story, const struct bh_words *words, struct b
     }
     if (count == wanted)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "job %s stands on %u nodes, expected %u", words->at[1], count,
-                      wanted);
+    return bh_err_set(err, BH_CONFLICT, "job %s is on %u nodes, expected %u", words->at[1], count, wanted);
 }
 
 /* expect-member a 2 running [gpu1]: a member's state and node; "done" when it has ended */
 static bh_rc
-play_expect_member(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_member(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_member_view member;
     struct bh_job_view view;
     const char *state, *node;
     uint32_t number;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
     if (rc != BH_OK)
         return rc;
 
     rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX - 1, &number, err);
     if (rc != BH_OK)
         return rc;
-    if (!bh_view_member(bh_world_engine(story->world), view.job, number, &member))
+    if (!bh_view_member(bh_world_engine(run->world), view.job, number, &member))
         return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no member %u", words->at[1],
                           bh_job_state_names[view.state], number);
     state = member.done ? "done" : bh_job_state_names[member.state];
-    node = bh_names_text(story->names, BH_NAMED_NODE, member.node.v);
+    node = bh_names_text(run->names, BH_NAMED_NODE, member.node.v);
     if (strcmp(state, words->at[3]) == 0 && (words->count < 5 || strcmp(node, words->at[4]) == 0))
         return BH_OK;
     return bh_err_set(err, BH_CONFLICT, "member %u of job %s is %s on %s", number, words->at[1], state, node);
@@ -250,14 +250,15 @@ play_expect_member(struct bh_story *story, const struct bh_words *words, struct 
 /* ---- places ---- */
 
 static bh_rc
-expect_pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view, struct bh_err *err)
+expect_partitions_of(struct bh_scenario_run *run, const char *name, struct bh_job_view *ret_view,
+                     struct bh_err *err)
 {
-    bh_rc rc = bh_story_job(story, name, ret_view, err);
+    bh_rc rc = bh_scenario_run_job(run, name, ret_view, err);
     if (rc != BH_OK)
         return rc;
 
     if (ret_view->partition_count == 0)
-        return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no place", name,
+        return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no partition", name,
                           bh_job_state_names[ret_view->state]);
     return BH_OK;
 }
@@ -280,7 +281,7 @@ expect_share_node(const struct bh_job_view *a, const struct bh_job_view *b)
 
 /* Whether every two of the jobs do, or do not, share something. */
 static bh_rc
-expect_check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
+expect_check_shared(struct bh_scenario_run *run, const struct bh_words *words, bool wanted,
                     bool (*share)(const struct bh_job_view *, const struct bh_job_view *), struct bh_err *err)
 {
     struct bh_job_view a, b;
@@ -288,12 +289,12 @@ expect_check_shared(struct bh_story *story, const struct bh_words *words, bool w
 
     for (uint32_t i = 1; i < words->count; i++)
         for (uint32_t k = i + 1; k < words->count; k++) {
-            rc = expect_pieces_of(story, words->at[i], &a, err);
+            rc = expect_partitions_of(run, words->at[i], &a, err);
             if (rc == BH_OK)
-                rc = expect_pieces_of(story, words->at[k], &b, err);
+                rc = expect_partitions_of(run, words->at[k], &b, err);
             if (rc == BH_OK && share(&a, &b) != wanted)
                 rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i], words->at[k],
-                                wanted ? "stand apart" : "stand together");
+                                wanted ? "are apart" : "are together");
             if (rc != BH_OK)
                 return rc;
         }
@@ -301,44 +302,44 @@ expect_check_shared(struct bh_story *story, const struct bh_words *words, bool w
 }
 
 static bh_rc
-expect_play_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_same_gpu(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return expect_check_shared(story, words, true, expect_share_gpu, err);
+    return expect_check_shared(run, words, true, expect_share_gpu, err);
 }
 
 static bh_rc
-expect_play_not_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_not_same_gpu(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return expect_check_shared(story, words, false, expect_share_gpu, err);
+    return expect_check_shared(run, words, false, expect_share_gpu, err);
 }
 
 static bh_rc
-expect_play_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_same_node(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return expect_check_shared(story, words, true, expect_share_node, err);
+    return expect_check_shared(run, words, true, expect_share_node, err);
 }
 
 static bh_rc
-expect_play_not_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_not_same_node(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    return expect_check_shared(story, words, false, expect_share_node, err);
+    return expect_check_shared(run, words, false, expect_share_node, err);
 }
 
 /* ---- GPUs ---- */
 
-enum { GPU_PIECES_MAX = 32 };
+enum { GPU_PARTITIONS_MAX = 32 };
 
 /* "1g.10gb@4=a", "whole@0=a", "1g.10gb@0=idle" */
 static void
-expect_describe(const struct bh_story *story, const struct bh_partition_view *view, struct bh_buf *out)
+expect_describe(const struct bh_scenario_run *run, const struct bh_partition_view *view, struct bh_buf *out)
 {
     struct bh_gpu_view gpu = { 0 };
     char name[BH_PARTITION_NAME_MAX];
 
-    (void)bh_view_gpu(bh_world_engine(story->world), view->partition.gpu, &gpu);
+    (void)bh_view_gpu(bh_world_engine(run->world), view->partition.gpu, &gpu);
     bh_partition_name((enum bh_gpu_model)gpu.model, view->partition.profile, name);
     bh_buf_printf(out, "%s@%u=%s", name, view->partition.start,
-                  view->job.v ? bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)view->job.v)
+                  view->job.v ? bh_names_text(run->names, BH_NAMED_JOB, (uint32_t)view->job.v)
                               : bh_partition_state_names[view->state]);
 }
 
@@ -355,18 +356,20 @@ expect_is_described(const char *wanted, const char *partition)
 }
 
 static uint32_t
-expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu, char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
+expect_describe_gpu(const struct bh_scenario_run *run, bh_gpu_id gpu,
+                    char ret_partitions[GPU_PARTITIONS_MAX][BH_WORD_MAX])
 {
     struct bh_partition_view view;
     uint32_t cursor = 0, count = 0;
 
-    while (count < GPU_PIECES_MAX && bh_view_next_partition(bh_world_engine(story->world), &cursor, &view)) {
+    while (count < GPU_PARTITIONS_MAX
+           && bh_view_next_partition(bh_world_engine(run->world), &cursor, &view)) {
         struct bh_buf buf;
 
         if (!bh_same(view.partition.gpu, gpu))
             continue;
-        bh_buf_init_fixed(&buf, ret_pieces[count], BH_WORD_MAX);
-        expect_describe(story, &view, &buf);
+        bh_buf_init_fixed(&buf, ret_partitions[count], BH_WORD_MAX);
+        expect_describe(run, &view, &buf);
         if (bh_buf_text(&buf))
             count++;
     }
@@ -375,7 +378,7 @@ expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu, char ret_pieces
 
 /* Take the partition that the word describes out of the list. */
 static bool
-expect_strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
+expect_strike(char partitions[GPU_PARTITIONS_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
 {
     for (uint32_t i = 0; i < *count; i++)
         if (expect_is_described(wanted, partitions[i])) {
@@ -386,47 +389,47 @@ expect_strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, con
 }
 
 static bh_rc
-expect_mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct bh_err *err)
+expect_mismatch(const struct bh_scenario_run *run, const char *name, bh_gpu_id gpu, struct bh_err *err)
 {
-    char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX], list[200];
-    uint32_t count = expect_describe_gpu(story, gpu, partitions);
+    char partitions[GPU_PARTITIONS_MAX + 1][BH_WORD_MAX], list[200];
+    uint32_t count = expect_describe_gpu(run, gpu, partitions);
     struct bh_buf buf;
 
     bh_buf_init_fixed(&buf, list, sizeof list);
     for (uint32_t i = 0; i < count; i++)
         bh_buf_printf(&buf, " %s", partitions[i]);
     return bh_err_set(err, BH_CONFLICT, "GPU %s has:%s", name,
-                      !bh_buf_text(&buf) ? " many pieces"
+                      !bh_buf_text(&buf) ? " many partitions"
                       : count            ? list
                                          : " nothing");
 }
 
 /* expect-gpu gpu1/0 3g.40gb@0=a 1g.10gb=idle; expect-gpu gpu1/0 empty */
 static bh_rc
-play_expect_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_gpu(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX];
+    char partitions[GPU_PARTITIONS_MAX + 1][BH_WORD_MAX];
     struct bh_gpu_view view;
     uint32_t count;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
-    count = expect_describe_gpu(story, view.gpu, partitions);
+    count = expect_describe_gpu(run, view.gpu, partitions);
     for (uint32_t at = 2; at < words->count; at++)
         if (strcmp(words->at[at], "empty") != 0 && !expect_strike(partitions, &count, words->at[at]))
-            return expect_mismatch(story, words->at[1], view.gpu, err);
-    return count == 0 ? BH_OK : expect_mismatch(story, words->at[1], view.gpu, err);
+            return expect_mismatch(run, words->at[1], view.gpu, err);
+    return count == 0 ? BH_OK : expect_mismatch(run, words->at[1], view.gpu, err);
 }
 
 /* ---- tenants ---- */
 
 static bh_rc
-play_expect_usage(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_usage(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_tenant_view view;
     uint64_t parts;
-    bh_rc rc = bh_story_tenant(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_tenant(run, words->at[1], &view, err);
 
     if (rc == BH_OK)
         rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
@@ -439,12 +442,12 @@ play_expect_usage(struct bh_story *story, const struct bh_words *words, struct b
 
 /* expect-metered acme/vision 1/7 10m: its own jobs used that much compute for that long */
 static bh_rc
-play_expect_metered(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_metered(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_tenant_view view;
     uint64_t parts, span_ns;
     char metered[40];
-    bh_rc rc = bh_story_tenant(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_tenant(run, words->at[1], &view, err);
 
     if (rc == BH_OK)
         rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);

@@ -1,26 +1,19 @@
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
-#include "base/num.h"
 #include "engine/read/view.h"
 
 /* Faults of GPUs, and operators who keep work off them. */
 
-bh_rc
-bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->burn_in_ns, err);
-}
-
 /* fault gpu1/0 reset gpu: what is to be done, and whose leases end */
 static bh_rc
-play_fault(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_fault(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_choice thens = { "remedy", bh_fault_then_names, BH_FAULT_THENS };
     static const struct bh_choice ends = { "whose leases", bh_fault_ends_names, BH_FAULT_ENDS };
     struct bh_event event = { .kind = BH_EV_HEALTH };
     struct bh_gpu_view view;
     uint32_t then, whose = BH_ENDS_NOBODY;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
     if (rc != BH_OK)
         return rc;
 
@@ -34,18 +27,18 @@ play_fault(struct bh_story *story, const struct bh_words *words, struct bh_err *
     event.u.health = (struct bh_ev_health){ .gpu = view.gpu,
                                             .then = (enum bh_fault_then)then,
                                             .ends = (enum bh_fault_ends)whose };
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 /* hit a reset_idle: the instance that the job has, and no other */
 static bh_rc
-play_hit(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_hit(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_choice thens = { "remedy", bh_fault_then_names, BH_FAULT_THENS };
     struct bh_event event = { .kind = BH_EV_HEALTH };
     struct bh_job_view view;
     uint32_t then;
-    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
     if (rc != BH_OK)
         return rc;
 
@@ -53,17 +46,17 @@ play_hit(struct bh_story *story, const struct bh_words *words, struct bh_err *er
     if (rc != BH_OK)
         return rc;
     if (view.partition_count == 0)
-        return bh_err_set(err, BH_CONFLICT, "%s has no piece", words->at[1]);
+        return bh_err_set(err, BH_CONFLICT, "%s has no partition", words->at[1]);
     event.u.health = (struct bh_ev_health){ .gpu = view.partitions[0].gpu,
                                             .partition = view.partitions[0].partition,
                                             .then = (enum bh_fault_then)then,
                                             .ends = BH_ENDS_INSTANCE };
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 /* hold gpu1/0 drain_now; hold gpu1 cordon; hold gpu1/0 no clear-fault */
 static bh_rc
-play_hold(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_hold(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_choice ways = { "way to hold", bh_held_names, BH_HELDS };
     struct bh_event event = { .kind = BH_EV_CORDON };
@@ -75,10 +68,10 @@ play_hold(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     if (rc != BH_OK)
         return rc;
     event.u.cordon.held = (enum bh_held)held;
-    if (bh_story_gpu(story, words->at[1], &view, &ignored) == BH_OK)
+    if (bh_scenario_run_gpu(run, words->at[1], &view, &ignored) == BH_OK)
         event.u.cordon.gpu = view.gpu;
     else
-        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &event.u.cordon.node.v, err);
+        rc = bh_names_find(run->names, BH_NAMED_NODE, words->at[1], &event.u.cordon.node.v, err);
     if (rc != BH_OK)
         return rc;
     if (words->count > 3) {
@@ -91,17 +84,17 @@ play_hold(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     }
     if (rc != BH_OK)
         return rc;
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 /* expect-health gpu1/0 burn_in */
 static bh_rc
-play_expect_health(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_expect_health(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_choice states = { "health", bh_gpu_health_names, BH_HEALTHS };
     struct bh_gpu_view view;
     uint32_t wanted;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
     if (rc == BH_OK)
         rc = bh_word_choose(&states, words->at[2], &wanted, err);

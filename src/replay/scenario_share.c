@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
 /* Shares of GPUs. */
 
 bh_rc
-bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_profile, struct bh_err *err)
+bh_scenario_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_profile, struct bh_err *err)
 {
     char words[60], *mode, *memory;
     struct bh_share_words share = { .share = words, .rounding = BH_ROUNDING_UP };
@@ -39,14 +39,13 @@ bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_pr
 
 /* share gpu1/0 100%: jobs may have shares of it, of so much compute together; 0: none */
 static bh_rc
-play_share(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_share(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_event event = { .kind = BH_EV_GPU };
-    struct bh_gpu_view view;
+    struct bh_event event;
     char number[8] = "";
     size_t length = strlen(words->at[2]);
     uint32_t percent;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_report(run, words->at[1], &event, err);
     if (rc != BH_OK)
         return rc;
 
@@ -56,29 +55,17 @@ play_share(struct bh_story *story, const struct bh_words *words, struct bh_err *
     rc = bh_parse_u32(number, 0, 100 * BH_SHARE_OVERSUBSCRIBE_MAX, &percent, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
-                                      .node = view.node,
-                                      .model = view.model,
-                                      .mig_capable = view.mig_capable,
-                                      .managed = view.managed,
-                                      .cordoned = view.cordoned,
-                                      .fenced = view.fenced,
-                                      .keeps = view.keeps,
-                                      .link = view.link,
-                                      .numa = view.numa,
-                                      .layout = view.layout,
-                                      .lone_carve = view.lone_carve,
-                                      .share_limit = BH_GPU_PARTS / 100 * percent };
-    return bh_story_ask(story, &event, err);
+    event.u.gpu.share_limit = BH_GPU_PARTS / 100 * percent;
+    return bh_scenario_run_send(run, &event, err);
 }
 
 /* expect-parts gpu1/0 memory 950 3197 53 */
 static bh_rc
-expect_parts(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_parts(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_gpu_view view;
     uint64_t wanted[3], have[3];
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
     bool memory = strcmp(words->at[2], "memory") == 0;
     if (rc != BH_OK)
         return rc;

@@ -1,46 +1,33 @@
 #include <string.h>
 
 #include "model/layout.h"
-#include "replay/story.h"
+#include "replay/scenario_run.h"
 
-/* What shall stand on GPUs, and drivers that must not carve beside other tenants. */
+/* Declared layouts of GPUs, and drivers that must not carve beside other tenants. */
 
 /* driver gpu1/0 old */
 static bh_rc
-play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_driver(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     enum { FIXED, OLD, DRIVERS };
     static const char *const drivers[DRIVERS] = { "fixed", "old" };
     static const struct bh_choice choice = { "driver", drivers, DRIVERS };
-    struct bh_event event = { .kind = BH_EV_GPU };
-    struct bh_gpu_view view;
+    struct bh_event event;
     uint32_t driver;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_report(run, words->at[1], &event, err);
     if (rc != BH_OK)
         return rc;
 
     rc = bh_word_choose(&choice, words->at[2], &driver, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
-                                      .node = view.node,
-                                      .model = view.model,
-                                      .mig_capable = view.mig_capable,
-                                      .managed = view.managed,
-                                      .cordoned = view.cordoned,
-                                      .fenced = view.fenced,
-                                      .keeps = view.keeps,
-                                      .link = view.link,
-                                      .numa = view.numa,
-                                      .layout = view.layout,
-                                      .share_limit = view.share_limit,
-                                      .lone_carve = driver == OLD };
-    return bh_story_ask(story, &event, err);
+    event.u.gpu.lone_carve = driver == OLD;
+    return bh_scenario_run_send(run, &event, err);
 }
 
 /* declare gpu1/0 3g.40gb@4 1g.10gb 1g.10gb, or declare gpu1/0 nothing */
 static bh_rc
-play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+play_declare(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     const char *partitions[BH_LAYOUT_PARTITIONS_MAX];
     struct bh_texts texts = { partitions, 0 };
@@ -48,7 +35,7 @@ play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err
     struct bh_ev_layout *gpu_layout = &event.u.gpu_layout;
     struct bh_layout_plan plan;
     struct bh_gpu_view view;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
     for (uint32_t i = 2; i < words->count && strcmp(words->at[i], "nothing") != 0; i++)
         partitions[texts.count++] = words->at[i];
@@ -59,24 +46,24 @@ play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err
         return rc;
     *gpu_layout = (struct bh_ev_layout){ .gpu = view.gpu,
                                          .mode = BH_LAYOUT_DECLARED,
-                                         .apply = bh_view_applied(bh_world_engine(story->world)) + 1,
+                                         .apply = bh_view_applied(bh_world_engine(run->world)) + 1,
                                          .partition_count = plan.count };
     for (uint32_t i = 0; i < plan.count; i++)
         gpu_layout->partitions[i] =
             (struct bh_ev_layout_partition){ plan.partitions[i].profile->id.v, plan.partitions[i].start };
-    return bh_story_ask(story, &event, err);
+    return bh_scenario_run_send(run, &event, err);
 }
 
 static bh_rc
-expect_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_layout(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_layout_view gpu_layout;
     struct bh_gpu_view view;
-    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
-    if (!bh_view_layout(bh_world_engine(story->world), view.gpu, &gpu_layout)
+    if (!bh_view_layout(bh_world_engine(run->world), view.gpu, &gpu_layout)
         || strcmp(bh_layout_state_names[gpu_layout.state], words->at[2]) != 0)
         return bh_err_set(err, BH_CONFLICT, "the layout of %s is %s", words->at[1],
                           bh_layout_state_names[gpu_layout.state]);

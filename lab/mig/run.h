@@ -1,5 +1,5 @@
-#ifndef BH_LAB_MIG_COURSE_H
-#define BH_LAB_MIG_COURSE_H
+#ifndef BH_LAB_MIG_RUN_H
+#define BH_LAB_MIG_RUN_H
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@
  * load x GPUs x slices of a GPU / mean slices of a job.  Jobs that end at the time of an
  * arrival end before it.  The first quarter of the arrivals is not counted. */
 
-struct bh_mig_course {
+struct bh_mig_run {
     enum bh_gpu_model model;
     const struct bh_mig_mix *mix;
     enum bh_mig_policy policy;
@@ -31,6 +31,6 @@ struct bh_mig_outcome {
 };
 
 /* Aborts when memory runs out. */
-struct bh_mig_outcome bh_mig_course_run(const struct bh_mig_course *course);
+struct bh_mig_outcome bh_mig_run_play(const struct bh_mig_run *run);
 
 #endif

@@ -1,7 +1,7 @@
 /* What a fleet costs in memory, and whether the engine stays as fast and as large over
  * millions of steps.
  *
- *   course_bench [JOBS]    steps of the long course are about 5 for each job (2,050,000) */
+ *   simulation_run_bench [JOBS]    steps of the long run are about 5 for each job (2,050,000) */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ run(uint32_t jobs)
 {
     const struct bh_synth synth = { .nodes = 8, .jobs = jobs, .tenants = 8, .seed = 1 };
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT;
-    struct bh_course_plan plan;
-    struct bh_course course;
+    struct bh_simulation_plan plan;
+    struct bh_simulation_run run;
     struct bh_load load = { 0 };
     struct bh_err err;
     uint64_t per_s;
@@ -59,15 +59,15 @@ run(uint32_t jobs)
     plan = bh_load_plan(&load);
     plan.caps = &caps;
     plan.window_ns = UINT64_C(30) * 86400 * 1000000000;
-    if (bh_course_run(&plan, &course, &err) != BH_OK) {
-        fprintf(stderr, "course_bench: %s\n", err.msg);
+    if (bh_simulation_run_play(&plan, &run, &err) != BH_OK) {
+        fprintf(stderr, "simulation_bench: %s\n", err.msg);
         exit(1);
     }
-    per_s = course.steps * 1000000000 / course.wall_cpu_ns;
+    per_s = run.steps * 1000000000 / run.wall_cpu_ns;
     printf("%10" PRIu64 " steps, %8u jobs: %8" PRIu64 " steps/s of the processor, block %zu "
            "bytes, grown %u times\n",
-           course.steps, course.ended, per_s, course.block_bytes, course.grown);
-    bh_course_fini(&course);
+           run.steps, run.ended, per_s, run.block_bytes, run.grown);
+    bh_simulation_run_fini(&run);
     bh_load_fini(&load);
     return per_s;
 }
@@ -80,12 +80,12 @@ main(int argc, char **argv)
     uint64_t few, many;
 
     if (argc > 2 || (argc == 2 && bh_parse_u32(argv[1], 10000, 10000000, &jobs, &err) != BH_OK)) {
-        fputs("usage: course_bench [JOBS]\n", stderr);
+        fputs("usage: simulation_bench [JOBS]\n", stderr);
         return 2;
     }
     bench_memory();
     few = run(jobs / 10);
     many = run(jobs);
-    printf("%-58s %9.2f\n", "speed over the long course / over a tenth of it", (double)many / (double)few);
+    printf("%-58s %9.2f\n", "speed over the long run / over a tenth of it", (double)many / (double)few);
     return 0;
 }

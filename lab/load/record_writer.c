@@ -1,4 +1,4 @@
-#include "lab/load/scribe.h"
+#include "lab/load/record_writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,26 +9,26 @@
 #include "base/assert.h"
 #include "crypto/openssl.h"
 
-struct bh_scribe {
+struct bh_record_writer {
     char event[BH_RECORD_BYTES_MAX + 1], decisions[BH_RECORD_BYTES_MAX + 1];
     char leaf[BH_RECORD_BYTES_MAX + 1];
     struct bh_merkle_frontier frontier;
     uint64_t bytes;
 };
 
-struct bh_scribe *
-bh_scribe_new(void)
+struct bh_record_writer *
+bh_record_writer_new(void)
 {
-    struct bh_scribe *scribe = calloc(1, sizeof *scribe);
+    struct bh_record_writer *writer = calloc(1, sizeof *writer);
 
-    BH_ASSERT(scribe);
-    return scribe;
+    BH_ASSERT(writer);
+    return writer;
 }
 
 void
-bh_scribe_free(struct bh_scribe *scribe)
+bh_record_writer_free(struct bh_record_writer *writer)
 {
-    free(scribe);
+    free(writer);
 }
 
 static bh_rc
@@ -38,8 +38,8 @@ too_long(const struct bh_event *event, struct bh_err *err)
 }
 
 bh_rc
-bh_scribe_write(struct bh_scribe *scribe, const struct bh_event *event, const struct bh_step *step,
-                struct bh_err *err)
+bh_record_writer_write(struct bh_record_writer *writer, const struct bh_event *event,
+                       const struct bh_step *step, struct bh_err *err)
 {
     struct bh_record record = { .boot = 1,
                                 .phase = BH_PHASE_EVENT,
@@ -50,27 +50,27 @@ bh_scribe_write(struct bh_scribe *scribe, const struct bh_event *event, const st
     struct bh_buf text, decisions, leaf;
     uint8_t hash[32];
 
-    bh_buf_init_fixed(&text, scribe->event, sizeof scribe->event);
+    bh_buf_init_fixed(&text, writer->event, sizeof writer->event);
     bh_codec_put_event(&text, event);
     record.ev_json = bh_buf_text(&text);
-    bh_buf_init_fixed(&decisions, scribe->decisions, sizeof scribe->decisions);
+    bh_buf_init_fixed(&decisions, writer->decisions, sizeof writer->decisions);
     bh_codec_put_decisions(&decisions, step->decisions, step->decision_count);
     if (step->decision_count > 0)
         record.do_json = bh_buf_text(&decisions);
     if (text.overflow || decisions.overflow)
         return too_long(event, err);
-    bh_buf_init_fixed(&leaf, scribe->leaf, sizeof scribe->leaf);
+    bh_buf_init_fixed(&leaf, writer->leaf, sizeof writer->leaf);
     bh_record_encode(&leaf, &record);
     if (leaf.overflow)
         return too_long(event, err);
     bh_merkle_leaf(&bh_crypto_openssl, leaf.bytes, leaf.length, hash);
-    bh_merkle_frontier_add(&scribe->frontier, &bh_crypto_openssl, hash);
-    scribe->bytes += leaf.length;
+    bh_merkle_frontier_add(&writer->frontier, &bh_crypto_openssl, hash);
+    writer->bytes += leaf.length;
     return BH_OK;
 }
 
 uint64_t
-bh_scribe_bytes(const struct bh_scribe *scribe)
+bh_record_writer_bytes(const struct bh_record_writer *writer)
 {
-    return scribe->bytes;
+    return writer->bytes;
 }

@@ -77,13 +77,24 @@ struct bh_node_link *
 bh_node_link_new(struct bh_links_shared *shared, const char *path)
 {
     struct bh_node_link *link = calloc(1, sizeof *link);
+    uint64_t pause_ns = bh_quarantine_node_ns(shared->core->quarantine, path, bh_time_now());
 
     BH_ASSERT(link);
     link->shared = shared;
     link->path = strdup(path);
     BH_ASSERT(link->path);
     link->backoff_ns = reconnect_first_ns;
+    if (pause_ns > 0) {
+        bh_log(NODE_QUARANTINED, BH_STR("socket", path), BH_U64("seconds", pause_ns / BH_NS_PER_S));
+        link->next_connect_ns = bh_time_monotonic() + pause_ns;
+    }
     return link;
+}
+
+struct bh_work
+bh_node_link_work(const struct bh_node_link *link)
+{
+    return (struct bh_work){ .kind = BH_WORK_NODE, .owner = true, .socket = link->path };
 }
 
 const char *
@@ -618,6 +629,7 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
         return link_lost(link, &why, err);
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
         bh_arena_reset(link->shared->arena);
+        bh_work_get()->message = frame.number;
         rc = link_receive_frame(link, &frame, &why);
         if (bh_core_is_fatal(rc)) {
             *err = why;

@@ -218,10 +218,14 @@ bh_node_links_receive(struct bh_node_links *links, struct bh_err *err)
 {
     struct epoll_event ready[READY_MAX];
     int count = epoll_wait(links->shared.epoll_fd, ready, READY_MAX, 0);
+    const struct bh_work before = *bh_work_get();
     bh_rc rc = BH_OK;
 
-    for (int i = 0; i < count && rc == BH_OK; i++)
+    for (int i = 0; i < count && rc == BH_OK; i++) {
+        bh_work_set(bh_node_link_work(ready[i].data.ptr));
         rc = bh_node_link_receive(ready[i].data.ptr, err);
+    }
+    bh_work_set(before);
     return rc;
 }
 
@@ -257,16 +261,21 @@ void
 bh_node_links_release(struct bh_node_links *links)
 {
     struct bh_links_shared *shared = &links->shared;
+    const struct bh_work before = *bh_work_get();
     uint32_t count;
     const struct bh_effect *effects = bh_core_effects(shared->core, &count);
 
-    for (struct bh_node_link *link = shared->touched; link;)
+    for (struct bh_node_link *link = shared->touched; link;) {
+        bh_work_set(bh_node_link_work(link));
         link = bh_node_link_acknowledge(link);
+    }
     for (uint32_t i = 0; i < count; i++) {
         struct bh_node_link *link = link_of(links, effects[i].node);
 
-        if (link && bh_node_link_accepts_orders(link))
-            bh_node_link_order(link, &effects[i]);
+        if (!link || !bh_node_link_accepts_orders(link))
+            continue;
+        bh_work_set(bh_node_link_work(link));
+        bh_node_link_order(link, &effects[i]);
     }
     for (uint32_t i = 0; i < shared->core->verify_count; i++) {
         struct bh_node_link *link = link_of(links, shared->core->verifies[i].node);
@@ -274,8 +283,11 @@ bh_node_links_release(struct bh_node_links *links)
         if (link)
             bh_node_link_verify(link, &shared->core->verifies[i]);
     }
-    for (struct bh_node_link *link = shared->touched; link;)
+    for (struct bh_node_link *link = shared->touched; link;) {
+        bh_work_set(bh_node_link_work(link));
         link = bh_node_link_finish(link);
+    }
+    bh_work_set(before);
     shared->touched = NULL;
     bh_core_released(shared->core);
 }

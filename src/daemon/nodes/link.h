@@ -1,8 +1,7 @@
 #ifndef BH_DAEMON_NODES_LINK_H
 #define BH_DAEMON_NODES_LINK_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "daemon/state/core.h"
 
 /* The owner's connection to one bulkhead-node: effects become messages, messages become
@@ -23,7 +22,7 @@ struct bh_links_shared {
     struct bh_node_link *touched; /* have something to do after the commit */
     bool down_pending;            /* a link went down outside a batch */
     uint64_t connect_ns;          /* when a link wants to connect next (monotonic) */
-    pthread_mutex_t mutex;        /* over every link's inventory and samples */
+    struct bh_mutex mutex;        /* over every link's inventory and samples */
 };
 
 /* It connects at once, unless what its node sent failed an assert lately (daemon/state/quarantine.h). */

@@ -41,7 +41,7 @@ bh_node_links_new(struct bh_core *core)
     links->shared.arena = bh_arena_new(MESSAGE_ARENA_MAX);
     links->shared.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     BH_ASSERT(links->shared.epoll_fd >= 0);
-    pthread_mutex_init(&links->shared.mutex, NULL);
+    bh_mutex_init(&links->shared.mutex, BH_LOCK_LINKS);
     return links;
 }
 
@@ -57,7 +57,7 @@ bh_node_links_free(struct bh_node_links *links)
     free(links->shared.of_node);
     close(links->shared.epoll_fd);
     bh_arena_free(links->shared.arena);
-    pthread_mutex_destroy(&links->shared.mutex);
+    bh_mutex_fini(&links->shared.mutex);
     free(links);
 }
 
@@ -178,9 +178,9 @@ links_scan(struct bh_node_links *links)
     if (paths->full && !links->logged_full)
         bh_log(NODE_REFUSED, BH_STR("folder", place), BH_U64("most", BH_NODE_LINKS_MAX));
     links->logged_full = paths->full;
-    pthread_mutex_lock(&links->shared.mutex);
+    bh_mutex_lock(&links->shared.mutex);
     links_merge(links, paths);
-    pthread_mutex_unlock(&links->shared.mutex);
+    bh_mutex_unlock(&links->shared.mutex);
     links_free_paths(paths);
     links->scan_ns = bh_time_monotonic() + (links->count ? scan_pause_ns : scan_pause_empty_ns);
 }
@@ -306,10 +306,10 @@ bh_node_links_inventory(struct bh_node_links *links, uint32_t *cursor, struct bh
 {
     bool found = false;
 
-    pthread_mutex_lock(&links->shared.mutex);
+    bh_mutex_lock(&links->shared.mutex);
     while (!found && *cursor < links->count)
         found = bh_node_link_inventory(links->items[(*cursor)++], ret_json);
-    pthread_mutex_unlock(&links->shared.mutex);
+    bh_mutex_unlock(&links->shared.mutex);
     return found;
 }
 
@@ -319,10 +319,10 @@ bh_node_links_verdict(struct bh_node_links *links, uint64_t request, uint32_t *c
 {
     bool found = false;
 
-    pthread_mutex_lock(&links->shared.mutex);
+    bh_mutex_lock(&links->shared.mutex);
     for (; !found && *cursor < links->count * BH_NODE_VERDICTS; ++*cursor)
         found = bh_node_link_verdict(links->items[*cursor / BH_NODE_VERDICTS], *cursor % BH_NODE_VERDICTS,
                                      request, ret_json);
-    pthread_mutex_unlock(&links->shared.mutex);
+    bh_mutex_unlock(&links->shared.mutex);
     return found;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/authorization/allowance.h"
@@ -78,7 +79,7 @@ struct bh_owner_thread {
     uint64_t taken_more;
     struct bh_unauthenticated taken_unauthenticated;
     /* shared, under mutex */
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     struct owner_request *first, **last;
     struct bh_queued_refusal *refusals;
     uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
@@ -109,7 +110,7 @@ owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
     request->rc = bh_err_set(request->err, BH_UNAVAILABLE, "the daemon is stopping");
     request->work = *bh_work_get();
     request->work.owner = true;
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     if (owner->stopping) {
         sem_post(&request->finished);
     } else {
@@ -120,7 +121,7 @@ owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
         if (was_empty)
             owner_wake(owner);
     }
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     while (sem_wait(&request->finished) != 0)
         ;
     sem_destroy(&request->finished);
@@ -187,7 +188,7 @@ owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_r
 
     if (!owner_is_for_a_record(caller, err->rc))
         return;
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     last = owner->refusal_count > 0 ? &owner->refusals[owner->refusal_count - 1] : NULL;
     if (last && bh_queued_refusal_is(last, caller, &what)) {
         last->what.times++;
@@ -198,7 +199,7 @@ owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_r
         owner->unknown_count += unknown_caller;
         owner_wake(owner);
     }
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
 }
 
 static void
@@ -206,10 +207,10 @@ owner_port_unauthenticated(void *self, uint64_t token)
 {
     struct bh_owner_thread *owner = self;
 
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     if (!owner->stopping && !bh_unauthenticated_add(&owner->unauthenticated, token))
         owner_wake(owner);
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
 }
 
 static const struct bh_directory *
@@ -343,7 +344,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
     struct owner_request *first, **end;
     bool later = owner_paused(owner);
 
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     first = owner->first;
     end = &owner->first;
     for (uint32_t n = 0; *end && n < owner->core->config->batch_max; n++)
@@ -366,7 +367,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
         owner->unauthenticated = (struct bh_unauthenticated){ 0 };
     }
     *ret_stopping = owner->stopping;
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     return first;
 }
 
@@ -652,12 +653,12 @@ owner_refuse_pending(struct bh_owner_thread *owner)
 {
     struct owner_request *left;
 
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     owner->stopping = true;
     left = owner->first;
     owner->first = NULL;
     owner->last = &owner->first;
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     owner_finish_requests(left);
 }
 
@@ -716,7 +717,7 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
     BH_ASSERT(owner->refusals && owner->taken);
-    pthread_mutex_init(&owner->mutex, NULL);
+    bh_mutex_init(&owner->mutex, BH_LOCK_OWNER);
     owner->held = held_ns > 0;
     owner->full = core->start_due && !owner->held;
     owner->paused_until_ns = bh_time_monotonic() + (owner->full ? full_pause_ns : held_ns);
@@ -730,10 +731,10 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
 void
 bh_owner_halt(struct bh_owner_thread *owner)
 {
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     owner->stopping = true;
     owner_wake(owner);
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     bh_hub_stop(owner->core->hub);
 }
 
@@ -774,7 +775,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
     bh_node_links_free(owner->links);
     bh_forecaster_close(owner->forecaster);
     close(owner->wake_fd);
-    pthread_mutex_destroy(&owner->mutex);
+    bh_mutex_fini(&owner->mutex);
     free(owner->refusals);
     free(owner->taken);
     free(owner);

@@ -73,9 +73,9 @@ accounts_note_token_used(void *self, const char *id, uint64_t now_ns)
 {
     struct bh_accounts *accounts = self;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     bh_use_record(&accounts->uses, id, false, now_ns);
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
 }
 
 struct bh_accounts_port
@@ -122,8 +122,8 @@ bh_accounts_open(const struct bh_accounts_options *options, struct bh_accounts *
     accounts->cost = bh_password_cost;
     if (options->hash_kib)
         accounts->cost = (struct bh_password_cost){ options->hash_kib, 1, 1 };
-    pthread_mutex_init(&accounts->mutex, NULL);
-    pthread_cond_init(&accounts->hash_freed, NULL);
+    bh_mutex_init(&accounts->mutex, BH_LOCK_ACCOUNTS);
+    bh_condition_init(&accounts->hash_freed);
     rc = accounts_load_device_key(accounts, err);
     if (rc != BH_OK)
         return rc;
@@ -145,8 +145,8 @@ bh_accounts_close(struct bh_accounts *accounts)
 {
     if (!accounts)
         return;
-    pthread_mutex_destroy(&accounts->mutex);
-    pthread_cond_destroy(&accounts->hash_freed);
+    bh_mutex_fini(&accounts->mutex);
+    bh_condition_fini(&accounts->hash_freed);
     explicit_bzero(accounts, sizeof *accounts);
     free(accounts);
 }

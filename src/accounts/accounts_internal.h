@@ -1,14 +1,13 @@
 #ifndef BH_ACCOUNTS_ACCOUNTS_INTERNAL_H
 #define BH_ACCOUNTS_ACCOUNTS_INTERNAL_H
 
-#include <pthread.h>
-
 #include "accounts/accounts.h"
 #include "accounts/document.h"
 #include "accounts/issuer.h"
 #include "accounts/use.h"
 #include "api/request/call.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/time.h"
 #include "identity/device.h"
 #include "identity/fault.h"
@@ -65,7 +64,7 @@ struct bh_accounts {
     struct bh_password_cost cost;
     uint8_t device_key[32];
     char challenge_key[BH_SECRET_TEXT]; /* of this process alone */
-    pthread_mutex_t mutex;              /* over all that follows */
+    struct bh_mutex mutex;              /* over all that follows */
     struct bh_lockout lockout, kept;    /* counts, and as they are in the store */
     struct bh_pending pending[BH_PENDING_MAX];
     struct bh_uses uses;
@@ -74,7 +73,7 @@ struct bh_accounts {
     struct bh_logout_replay logouts;
     uint8_t first_code[32]; /* SHA-256 of the first admin's code */
     bool first_offered;
-    pthread_cond_t hash_freed;
+    struct bh_condition hash_freed;
     uint32_t hashing;
 };
 

@@ -49,10 +49,10 @@ put_uses(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
     const struct bh_use *use;
     uint32_t cursor = 0, count = 0;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     while (count < USES && (use = bh_use_next(&accounts->uses, &cursor)))
         recorded[count++] = *use;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     for (uint32_t i = 0; i < count; i++) {
         struct bh_session session;
 

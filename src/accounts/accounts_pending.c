@@ -35,7 +35,7 @@ bh_pending_put(struct bh_accounts *accounts, const struct bh_pending *draft, cha
 
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
         struct bh_pending *at = &accounts->pending[i];
 
@@ -50,7 +50,7 @@ bh_pending_put(struct bh_accounts *accounts, const struct bh_pending *draft, cha
         *slot = *draft;
         memcpy(slot->id, ret_id, sizeof slot->id);
     }
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return slot ? BH_OK : bh_err_set(err, BH_UNAVAILABLE, "too many sign-ins are under way");
 }
 
@@ -61,7 +61,7 @@ bh_pending_consume(struct bh_accounts *accounts, enum bh_pending_kind kind, cons
     bh_ns now = bh_accounts_now(accounts);
     bool found = false;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     for (uint32_t i = 0; i < BH_PENDING_MAX && !found; i++) {
         struct bh_pending *at = &accounts->pending[i];
 
@@ -73,6 +73,6 @@ bh_pending_consume(struct bh_accounts *accounts, enum bh_pending_kind kind, cons
         explicit_bzero(at, sizeof *at);
         found = true;
     }
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return found;
 }

@@ -58,6 +58,7 @@ attempt_load_changes(struct bh_accounts *accounts, struct bh_arena *arena, struc
 {
     bh_rc rc = BH_OK;
 
+    BH_ASSERT(bh_mutex_is_held(&accounts->mutex));
     for (uint32_t at = 0; at < COUNTERS && rc == BH_OK && puts->count < BH_PUTS_MAX; at++) {
         struct bh_lockout_count *is = attempt_counter_at(&accounts->lockout, at);
         struct bh_lockout_count *was = attempt_counter_at(&accounts->kept, at);
@@ -214,11 +215,11 @@ bh_attempt_begin(struct bh_accounts *accounts, struct bh_call *call, const struc
     bh_ns until = 0;
     bh_rc rc = BH_OK;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     fault = bh_lockout_begin(&accounts->lockout, &lockout_attempt, bh_accounts_now(accounts), &until, &alert);
     if (fault == BH_FAULT_NONE)
         rc = attempt_load_changes(accounts, call->arena, &puts, err);
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     if (fault != BH_FAULT_NONE)
         return attempt_not_now(accounts, call, attempt, until, err);
     if (alert)
@@ -249,9 +250,9 @@ bh_attempt_succeeded(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_attempt lockout_attempt = lockout_attempt_of(attempt);
     bh_rc rc;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     bh_lockout_succeed(&accounts->lockout, &lockout_attempt);
     rc = attempt_load_changes(accounts, call->arena, puts, err);
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return rc;
 }

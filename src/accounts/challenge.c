@@ -63,13 +63,14 @@ bh_challenge_make(const struct bh_accounts *accounts, struct bh_challenge *ret_c
     return BH_OK;
 }
 
-/* The place of one that was answered, else a free one, else NULL.  The caller locks. */
+/* The place of one that was answered, else a free one, else NULL. */
 static struct bh_answered *
 challenge_slot_of(struct bh_accounts *accounts, const char *id)
 {
     bh_ns now = bh_accounts_now(accounts);
     struct bh_answered *slot = NULL;
 
+    BH_ASSERT(bh_mutex_is_held(&accounts->mutex));
     for (uint32_t i = 0; i < BH_ANSWERED_MAX; i++) {
         struct bh_answered *at = &accounts->answered[i];
 
@@ -90,10 +91,10 @@ bh_challenge_find(struct bh_accounts *accounts, const char *id, struct bh_challe
         return false;
     memcpy(ret_challenge->id, id, sizeof ret_challenge->id);
     derive(accounts, ret_challenge);
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = challenge_slot_of(accounts, id);
     ret_challenge->ceremony.used = slot && strcmp(slot->id, id) == 0;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return true;
 }
 
@@ -103,13 +104,13 @@ bh_challenge_consume(struct bh_accounts *accounts, const struct bh_challenge *ch
     struct bh_answered *slot;
     bool fresh;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = challenge_slot_of(accounts, challenge->id);
     fresh = slot && strcmp(slot->id, challenge->id) != 0;
     if (fresh) {
         memcpy(slot->id, challenge->id, sizeof slot->id);
         slot->until = challenge->ceremony.begun + LIFE_NS + BH_NS_PER_S;
     }
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return fresh;
 }

@@ -15,20 +15,20 @@ enum { PASSWORD_LEAST = 12 };
 static void
 factor_hash_begin(struct bh_accounts *accounts)
 {
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     while (accounts->hashing >= BH_HASHES_AT_ONCE)
-        pthread_cond_wait(&accounts->hash_freed, &accounts->mutex);
+        bh_condition_wait(&accounts->hash_freed, &accounts->mutex);
     accounts->hashing++;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
 }
 
 static void
 factor_hash_end(struct bh_accounts *accounts)
 {
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     accounts->hashing--;
-    pthread_cond_signal(&accounts->hash_freed);
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_condition_signal(&accounts->hash_freed);
+    bh_mutex_unlock(&accounts->mutex);
 }
 
 bool

@@ -210,11 +210,11 @@ admin_consume_code(struct bh_accounts *accounts, const char *code)
     bool right;
 
     accounts->options.crypto->sha256(code, strlen(code), "", 0, digest);
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     right = accounts->first_offered && bh_token_same(digest, accounts->first_code);
     if (right)
         accounts->first_offered = false;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return right;
 }
 
@@ -222,9 +222,9 @@ admin_consume_code(struct bh_accounts *accounts, const char *code)
 static void
 first_admin_restore_code(struct bh_accounts *accounts)
 {
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     accounts->first_offered = true;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
 }
 
 static bh_rc

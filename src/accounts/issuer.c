@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "identity/assertion.h"
@@ -12,14 +13,14 @@ enum { SECRET_FILE_MAX = 16384 };
 
 /* ---- what is kept ---- */
 
-/* The place of an issuer: its own, or one that no issuer of the site file has any more.  Under
- * the mutex. */
+/* The place of an issuer: its own, or one that no issuer of the site file has any more. */
 static struct bh_issuer *
 issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_in,
                const struct bh_site_issuer *site)
 {
     struct bh_issuer *free_slot = NULL;
 
+    BH_ASSERT(bh_mutex_is_held(&accounts->mutex));
     for (uint32_t i = 0; i < BH_ISSUERS_MAX; i++) {
         struct bh_issuer *at = &accounts->issuers[i];
 
@@ -133,7 +134,7 @@ issuer_discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
     if (rc != BH_OK)
         return rc;
     fault = bh_provider_receive(&answer, site->url, site->loopback, &view->provider);
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = issuer_slot_of(accounts, call->dir->sign_in, site);
     if (slot && fault == BH_FAULT_NONE) {
         slot->provider = view->provider;
@@ -142,7 +143,7 @@ issuer_discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
     } else if (slot) {
         slot->failed = bh_accounts_now(accounts);
     }
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return fault == BH_FAULT_NONE ? BH_OK : bh_issuer_refused(view, fault, err);
 }
 
@@ -156,14 +157,14 @@ issuer_known(struct bh_accounts *accounts, struct bh_call *call, struct bh_issue
     struct bh_issuer *slot;
     bool fresh = false;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
     *ret_resting = slot && slot->failed && now < slot->failed + BH_ISSUER_PAUSE_S * BH_NS_PER_S;
     if (slot && slot->fetched) {
         view->provider = slot->provider;
         fresh = *ret_resting || now < slot->fetched + BH_DISCOVERY_S * BH_NS_PER_S;
     }
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return fresh;
 }
 
@@ -202,13 +203,13 @@ issuer_fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     enum bh_identity_fault fault = BH_FAULT_NONE;
     bh_rc rc = bh_issuer_ask(accounts, call, &request, &answer, err);
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
     if (slot && rc == BH_OK)
         fault = bh_jwks_cache_receive(&slot->keys, &answer, bh_accounts_now(accounts));
     else if (slot)
         slot->keys.asking = false;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     if (fault != BH_FAULT_NONE) /* the last keys may serve on */
         bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name), BH_STR("fault", bh_fault_name(fault)));
     return rc;
@@ -223,21 +224,21 @@ bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call, bool unknown_
     bool due;
     bh_rc rc = BH_OK;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
     due = slot && bh_jwks_cache_due(&slot->keys, unknown_key, bh_accounts_now(accounts));
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     if (due)
         rc = issuer_fetch_keys(accounts, call, view, err);
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
     if (slot)
         keys = bh_jwks_cache_keys(&slot->keys, bh_accounts_now(accounts));
     if (keys)
         view->jwks = *keys;
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     view->algs = view->provider.algs;
     return keys ? BH_OK : bh_issuer_refused(view, BH_FAULT_PROVIDER_DOWN, err);
 }

@@ -71,13 +71,13 @@ bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
 static void
 device_restore_pending(struct bh_accounts *accounts, const struct bh_pending *pending)
 {
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     for (uint32_t i = 0; i < BH_PENDING_MAX; i++)
         if (accounts->pending[i].kind == BH_PENDING_NONE) {
             accounts->pending[i] = *pending;
             break;
         }
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
 }
 
 static void

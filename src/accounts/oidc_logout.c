@@ -57,9 +57,9 @@ read_logout(struct bh_accounts *accounts, struct bh_call *call, struct logout_wo
         if (rc != BH_OK)
             break;
         trust.algs = issuer->algs;
-        pthread_mutex_lock(&accounts->mutex);
+        bh_mutex_lock(&accounts->mutex);
         fault = bh_logout_read(word->token, &trust, &rules, &accounts->logouts, &word->logout);
-        pthread_mutex_unlock(&accounts->mutex);
+        bh_mutex_unlock(&accounts->mutex);
         if (fault != BH_FAULT_KEY_UNKNOWN)
             break;
     }

@@ -94,9 +94,9 @@ session_last_use(struct bh_accounts *accounts, const struct bh_session *session)
 {
     uint64_t used;
 
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     used = bh_use_at(&accounts->uses, session->id);
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return used > session->used_ns ? used : session->used_ns;
 }
 
@@ -214,9 +214,9 @@ bh_session_identify(struct bh_accounts *accounts, const char *secret, struct bh_
     rc = session_fill_caller(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_lock(&accounts->mutex);
+    bh_mutex_lock(&accounts->mutex);
     bh_use_record(&accounts->uses, session.id, true, bh_accounts_now(accounts));
-    pthread_mutex_unlock(&accounts->mutex);
+    bh_mutex_unlock(&accounts->mutex);
     return BH_OK;
 }
 

@@ -41,9 +41,9 @@ put_session(struct session_list *list, const struct bh_session *session)
     struct bh_json_writer *w = &list->w;
     uint64_t used;
 
-    pthread_mutex_lock(&list->accounts->mutex);
+    bh_mutex_lock(&list->accounts->mutex);
     used = bh_use_at(&list->accounts->uses, session->id);
-    pthread_mutex_unlock(&list->accounts->mutex);
+    bh_mutex_unlock(&list->accounts->mutex);
     slash = session->identity ? strchr(session->identity, '/') : NULL;
     bh_json_open(w, NULL, '{');
     sessions_put_certificate(w, session->certificate);

@@ -387,6 +387,22 @@ api_identify(struct bh_call *call, struct bh_err *err)
     return call->identified ? bh_auth_number(call, err) : rc;
 }
 
+/* What failed an assert before is not tried again. */
+static bh_rc
+api_check_quarantine(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    struct bh_work *work = bh_work_get();
+    bh_rc rc;
+
+    work->operation = call->op->name;
+    work->principal = call->caller.subject.principal.v;
+    work->uid = call->caller.via == BH_VIA_PEER ? call->caller.subject.uid : 0;
+    rc = owner->ops->admit(owner->self, work, err);
+    call->quarantined = rc != BH_OK;
+    return rc;
+}
+
 static bh_rc
 api_serve(struct bh_call *call, struct bh_err *err)
 {
@@ -395,6 +411,9 @@ api_serve(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
 
+    rc = api_check_quarantine(call, err);
+    if (rc != BH_OK)
+        return rc;
     rc = api_check_query(call, err);
     if (rc != BH_OK)
         return rc;
@@ -423,7 +442,7 @@ api_record_refusal(struct bh_call *call, const struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
-                 || err->rc == BH_UNAUTHENTICATED || call->probed;
+                 || err->rc == BH_UNAUTHENTICATED || call->probed || call->quarantined;
 
     if (call->unauthenticated) /* also where too many came: they were compared all the same */
         owner->ops->unauthenticated(owner->self, call->unauthenticated_token);

@@ -670,6 +670,19 @@ a_site_is_applied_from_yaml(void **state)
     BH_CHECK_DONE();
 }
 
+/* Also a read: that is a refusal which only the record tells of. */
+static void
+what_failed_an_assert_is_refused_and_recorded(void **state)
+{
+    f->quarantined = true;
+    SEND(BH_GET, "/v1/skus", .uid = CAROL);
+    BH_CHECK_EQ("status", got.status, 500);
+    BH_CHECK("code", strstr(got.text, "\"code\":\"bug\"") != NULL);
+    BH_CHECK_EQ("recorded", f->refusals, 1);
+    BH_CHECK_EQ("as", f->refused_rc, BH_BUG);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -689,6 +702,7 @@ main(void)
         TEST(a_submission_reaches_the_owner_whole),
         TEST(keys_stand_for_method_path_and_body),
         TEST(a_site_is_applied_from_yaml),
+        TEST(what_failed_an_assert_is_refused_and_recorded),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -212,7 +212,16 @@ fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *ar
                            (unsigned long long)job.v + member);
 }
 
+static bh_rc
+fixture_admit_work(void *self, const struct bh_work *work, struct bh_err *err)
+{
+    struct fixture *f = self;
+
+    return f->quarantined ? bh_err_set(err, BH_BUG, "it failed before") : BH_OK;
+}
+
 static const struct bh_owner_ops fixture_owner = {
+    .admit = fixture_admit_work,
     .command = fixture_command,
     .ask = fixture_ask,
     .ask_forecast = fixture_ask_forecast,

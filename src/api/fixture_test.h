@@ -33,6 +33,7 @@ struct fixture {
     struct bh_answer answer;
     bh_rc rc;
     const char *says;
+    bool quarantined;  /* every request failed an assert before */
     uint32_t refusals; /* requests reported as refused */
     bh_rc refused_rc;
     struct bh_refused_request tried[2]; /* the first of them; the target's text is `target` */

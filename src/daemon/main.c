@@ -21,8 +21,10 @@
 #include "daemon/batch/batch.h"
 #include "daemon/certificate.h"
 #include "daemon/changes/rotate.h"
+#include "daemon/owner/crash.h"
 #include "daemon/owner/defragger.h"
 #include "daemon/owner/owner.h"
+#include "daemon/owner/request_door.h"
 #include "daemon/owner/start.h"
 #include "daemon/owner/ticker.h"
 #include "daemon/streams/streams.h"
@@ -81,6 +83,7 @@ struct daemon_program {
     struct bh_streams *streams;
     struct bh_api *api;
     struct bh_web *web;
+    struct bh_request_door socket_door, https_door;
     struct bh_server *socket_server, *https_server;
     uint64_t records; /* when the owner thread took over */
 };
@@ -201,6 +204,9 @@ daemon_open_core(struct daemon_program *program, struct bh_err *err)
     program->signing = bh_signing_process_new(&program->config);
     (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* who opens says what lacks */
     core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
+    rc = bh_crash_open(core, version, err);
+    if (rc != BH_OK)
+        return rc;
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
     if (rc == BH_OK)
         rc = bh_core_open(core, err);
@@ -240,20 +246,21 @@ daemon_log_streams(const struct bh_crowding *crowding)
 static bh_rc
 daemon_serve_socket(struct daemon_program *program, struct bh_err *err)
 {
-    struct bh_server_options options = { .handler = bh_api_handle,
-                                         .self = program->api,
+    struct bh_server_options options = { .handler = bh_request_door_handle,
+                                         .self = &program->socket_door,
                                          .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
     bh_rc rc = bh_unix_listen(program->config.socket, SOCKET_MODE, &options.fd, err);
 
+    program->socket_door = (struct bh_request_door){ &program->core, bh_api_handle, program->api };
     return rc == BH_OK ? bh_server_start(&options, &program->socket_server, err) : rc;
 }
 
 static bh_rc
 daemon_serve_https(struct daemon_program *program, struct bh_err *err)
 {
-    struct bh_server_options options = { .handler = bh_web_handle,
-                                         .self = program->web,
+    struct bh_server_options options = { .handler = bh_request_door_handle,
+                                         .self = &program->https_door,
                                          .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
     struct bh_certificate *certificate;
@@ -261,6 +268,7 @@ daemon_serve_https(struct daemon_program *program, struct bh_err *err)
 
     if (program->config.https_port == 0)
         return BH_OK;
+    program->https_door = (struct bh_request_door){ &program->core, bh_web_handle, program->web };
     rc = bh_certificate_load_or_make(program->core.crypto, program->config.state_dir, &certificate, err);
     if (rc != BH_OK)
         return rc;

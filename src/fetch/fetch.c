@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "fetch/message.h"
 #include "fetch/process.h"
 
@@ -37,8 +38,8 @@ struct bh_fetch {
     bh_ns span; /* from sending a question to the deadline */
     int wake;   /* an eventfd: there is something to do */
     pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    struct bh_mutex mutex;
+    struct bh_condition changed;
 
     /* shared, under mutex */
     struct fetch_slot slots[BH_FETCH_PENDING_MAX];
@@ -58,10 +59,11 @@ struct bh_fetch {
 static void
 fetch_finish(struct bh_fetch *fetch, struct fetch_slot *slot, enum bh_https_cause cause)
 {
+    BH_ASSERT(bh_mutex_is_held(&fetch->mutex));
     slot->answer = (struct bh_https_response){ .body = "", .cause = cause };
     slot->rc = BH_OK;
     slot->state = SLOT_DONE;
-    pthread_cond_broadcast(&fetch->changed);
+    bh_condition_broadcast(&fetch->changed);
 }
 
 static void
@@ -75,6 +77,7 @@ fetch_finish_all(struct bh_fetch *fetch, enum fetch_slot_state state, enum bh_ht
 static struct fetch_slot *
 fetch_find_slot(struct bh_fetch *fetch, enum fetch_slot_state state)
 {
+    BH_ASSERT(bh_mutex_is_held(&fetch->mutex));
     for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
         if (fetch->slots[i].state == state)
             return &fetch->slots[i];
@@ -102,12 +105,13 @@ fetch_lose_process(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
         fetch->beginning = FAILED;
         fetch->fault = *why;
         fetch->fault.rc = rc;
-        pthread_cond_broadcast(&fetch->changed);
+        bh_condition_broadcast(&fetch->changed);
     }
     fetch->pause = fetch->answered ? 0 : fetch->pause == 0 ? BH_FETCH_PAUSE_MIN : 2 * fetch->pause;
     if (fetch->pause > BH_FETCH_PAUSE_MAX)
         fetch->pause = BH_FETCH_PAUSE_MAX;
     fetch->paused_until = bh_time_monotonic() + fetch->pause;
+    BH_ASSERT(bh_mutex_is_held(&fetch->mutex));
 }
 
 static void
@@ -198,7 +202,7 @@ fetch_receive_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, 
     fetch->ready = true;
     if (fetch->beginning == BEGINNING)
         fetch->beginning = BEGUN;
-    pthread_cond_broadcast(&fetch->changed);
+    bh_condition_broadcast(&fetch->changed);
     return BH_OK;
 }
 
@@ -290,9 +294,9 @@ fetch_await(struct bh_fetch *fetch)
         ready[1].fd = bh_link_fd(fetch->process.link);
         ready[1].events = bh_link_interest(fetch->process.link);
     }
-    pthread_mutex_unlock(&fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
     poll(ready, BH_COUNT(ready), ms);
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     if (ready[0].revents)
         (void)!read(fetch->wake, &wakes, sizeof wakes); /* only its readiness counts */
     if (ready[1].revents)
@@ -304,7 +308,7 @@ fetch_run(void *self)
 {
     struct bh_fetch *fetch = self;
 
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     fetch_begin(fetch);
     while (!fetch->stopping) {
         fetch_expire(fetch);
@@ -315,7 +319,7 @@ fetch_run(void *self)
     bh_fetch_process_end(&fetch->process);
     fetch_finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
     fetch_finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
-    pthread_mutex_unlock(&fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
     return NULL;
 }
 
@@ -349,15 +353,15 @@ fetch_check(const struct bh_https_request *request, struct bh_err *err)
     return BH_OK;
 }
 
-/* The mutex is held. */
 static void
 fetch_await_answer(struct bh_fetch *fetch, struct fetch_slot *slot)
 {
+    BH_ASSERT(bh_mutex_is_held(&fetch->mutex));
     fetch_wake(fetch);
     while (slot->state != SLOT_DONE)
-        pthread_cond_wait(&fetch->changed, &fetch->mutex);
+        bh_condition_wait(&fetch->changed, &fetch->mutex);
     slot->state = SLOT_FREE;
-    pthread_cond_broadcast(&fetch->changed);
+    bh_condition_broadcast(&fetch->changed);
 }
 
 static bh_rc
@@ -370,7 +374,7 @@ fetch_send_request(void *self, const struct bh_https_request *request, struct bh
 
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     slot = fetch_find_slot(fetch, SLOT_FREE);
     *ret_answer =
         (struct bh_https_response){ .body = "", .cause = fetch->stopping ? BH_HTTPS_PROCESS : BH_HTTPS_BUSY };
@@ -382,7 +386,7 @@ fetch_send_request(void *self, const struct bh_https_request *request, struct bh
         *ret_answer = slot->answer;
         rc = slot->rc;
     }
-    pthread_mutex_unlock(&fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
     return rc == BH_FULL ? bh_err_set(err, rc, "no room for an answer") : rc;
 }
 
@@ -406,8 +410,8 @@ fetch_make(const struct bh_fetch_options *options)
     fetch->span = timeout_ms * BH_NS_PER_MS + BH_FETCH_GRACE;
     fetch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     BH_ASSERT(fetch->wake >= 0);
-    pthread_mutex_init(&fetch->mutex, NULL);
-    pthread_cond_init(&fetch->changed, NULL);
+    bh_mutex_init(&fetch->mutex, BH_LOCK_FETCH);
+    bh_condition_init(&fetch->changed);
     return fetch;
 }
 
@@ -435,14 +439,14 @@ bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fet
     fetch = fetch_make(options);
     fetch->command = command;
     fetch_start_thread(fetch);
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     while (fetch->beginning == BEGINNING)
-        pthread_cond_wait(&fetch->changed, &fetch->mutex);
+        bh_condition_wait(&fetch->changed, &fetch->mutex);
     if (fetch->beginning == FAILED) {
         *err = fetch->fault;
         rc = bh_err_wrap(err, "start %s", options->program);
     }
-    pthread_mutex_unlock(&fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
     if (rc == BH_OK)
         *ret_fetch = fetch;
     else
@@ -455,17 +459,17 @@ bh_fetch_stop(struct bh_fetch *fetch)
 {
     if (!fetch)
         return;
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     fetch->stopping = true;
     fetch_wake(fetch);
-    pthread_mutex_unlock(&fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
     pthread_join(fetch->thread, NULL);
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     while (fetch_find_slot(fetch, SLOT_DONE))
-        pthread_cond_wait(&fetch->changed, &fetch->mutex);
-    pthread_mutex_unlock(&fetch->mutex);
-    pthread_cond_destroy(&fetch->changed);
-    pthread_mutex_destroy(&fetch->mutex);
+        bh_condition_wait(&fetch->changed, &fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
+    bh_condition_fini(&fetch->changed);
+    bh_mutex_fini(&fetch->mutex);
     bh_fd_close(fetch->wake);
     bh_fetch_command_free(&fetch->command);
     free(fetch);
@@ -476,9 +480,9 @@ bh_fetch_process(struct bh_fetch *fetch)
 {
     pid_t pid;
 
-    pthread_mutex_lock(&fetch->mutex);
+    bh_mutex_lock(&fetch->mutex);
     pid = fetch->process.pid;
-    pthread_mutex_unlock(&fetch->mutex);
+    bh_mutex_unlock(&fetch->mutex);
     return pid;
 }
 

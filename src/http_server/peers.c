@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/vec.h"
 #include "ports/crowd_news.h"
 
@@ -19,8 +19,8 @@ struct bh_peers {
     struct bh_peers_limits limits;
     pthread_t thread;
     /* under mutex */
-    pthread_mutex_t mutex;
-    pthread_cond_t wake;
+    struct bh_mutex mutex;
+    struct bh_condition wake;
     struct bh_connection *first;
     uint32_t refused; /* connections that are to be told so */
     struct bh_crowd_news news;
@@ -101,6 +101,7 @@ peers_shut_late_ones(struct bh_peers *peers)
 {
     bh_ns now = bh_time_monotonic();
 
+    BH_ASSERT(bh_mutex_is_held(&peers->mutex));
     for (struct bh_connection *at = peers->first; at; at = at->next) {
         bool waits = at->place.state == BH_PLACE_WAITING, strange = waits && !at->place.known;
         bh_ns most = strange ? peers->limits.head : peers->limits.request;
@@ -117,15 +118,12 @@ peers_watch_connections(void *self)
     struct bh_peers *peers = self;
     bh_ns pause = peers->limits.head / 8 + BH_NS_PER_MS;
 
-    pthread_mutex_lock(&peers->mutex);
+    bh_mutex_lock(&peers->mutex);
     while (!peers->stopping) {
-        bh_ns until = bh_time_monotonic() + pause;
-        struct timespec at = { (time_t)(until / BH_NS_PER_S), (long)(until % BH_NS_PER_S) };
-
-        pthread_cond_timedwait(&peers->wake, &peers->mutex, &at);
+        bh_condition_wait_until(&peers->wake, &peers->mutex, bh_time_monotonic() + pause);
         peers_shut_late_ones(peers);
     }
-    pthread_mutex_unlock(&peers->mutex);
+    bh_mutex_unlock(&peers->mutex);
     return NULL;
 }
 
@@ -133,16 +131,12 @@ struct bh_peers *
 bh_peers_new(const struct bh_peers_limits *limits)
 {
     struct bh_peers *peers = calloc(1, sizeof *peers);
-    pthread_condattr_t monotonic;
     int failed;
 
     BH_ASSERT(peers);
     peers->limits = *limits;
-    pthread_mutex_init(&peers->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&peers->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    bh_mutex_init(&peers->mutex, BH_LOCK_PEERS);
+    bh_condition_init(&peers->wake);
     failed = pthread_create(&peers->thread, NULL, peers_watch_connections, peers);
     BH_ASSERT(!failed);
     return peers;
@@ -153,14 +147,14 @@ bh_peers_free(struct bh_peers *peers)
 {
     if (!peers)
         return;
-    pthread_mutex_lock(&peers->mutex);
+    bh_mutex_lock(&peers->mutex);
     BH_ASSERT(!peers->first);
     peers->stopping = true;
-    pthread_cond_signal(&peers->wake);
-    pthread_mutex_unlock(&peers->mutex);
+    bh_condition_signal(&peers->wake);
+    bh_mutex_unlock(&peers->mutex);
     pthread_join(peers->thread, NULL);
-    pthread_cond_destroy(&peers->wake);
-    pthread_mutex_destroy(&peers->mutex);
+    bh_condition_fini(&peers->wake);
+    bh_mutex_fini(&peers->mutex);
     free(peers->places);
     free(peers->taken);
     free(peers->scratch);
@@ -187,12 +181,13 @@ peers_reserve(struct bh_peers *peers, size_t wanted)
         BH_ASSERT(false);
 }
 
-/* Those that count.  Under the mutex, as all below. */
+/* Those that count. */
 static size_t
 peers_gather(struct bh_peers *peers)
 {
     size_t peers_count = 0;
 
+    BH_ASSERT(bh_mutex_is_held(&peers->mutex));
     for (struct bh_connection *at = peers->first; at; at = at->next) {
         if (at->leaving)
             continue;
@@ -209,6 +204,7 @@ peers_drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
 {
     bool found = false;
 
+    BH_ASSERT(bh_mutex_is_held(&peers->mutex));
     for (size_t i = 0; i < peers_count; i++)
         if (peers->places[i].state == BH_PLACE_STREAM && bh_peers_gone(peers->taken[i])) {
             peers_shut_down(peers->taken[i]);
@@ -331,14 +327,14 @@ bh_peers_add(struct bh_peers *peers, struct bh_connection *connection)
 
     connection->peers = peers;
     peers_begin(connection);
-    pthread_mutex_lock(&peers->mutex);
+    bh_mutex_lock(&peers->mutex);
     told = peers_evict(peers, connection, text, &crowding);
     connection->next = peers->first;
     connection->link = &peers->first;
     if (peers->first)
         peers->first->link = &connection->next;
     peers->first = connection;
-    pthread_mutex_unlock(&peers->mutex);
+    bh_mutex_unlock(&peers->mutex);
     if (told && peers->limits.crowded)
         peers->limits.crowded(&crowding);
 }
@@ -348,12 +344,12 @@ bh_peers_remove(struct bh_connection *connection)
 {
     struct bh_peers *peers = connection->peers;
 
-    pthread_mutex_lock(&peers->mutex);
+    bh_mutex_lock(&peers->mutex);
     peers->refused -= connection->refused;
     *connection->link = connection->next;
     if (connection->next)
         connection->next->link = connection->link;
-    pthread_mutex_unlock(&peers->mutex);
+    bh_mutex_unlock(&peers->mutex);
 }
 
 /* `since` stays: who says his request slowly has been at it since he could. */
@@ -362,10 +358,10 @@ bh_peers_head_received(struct bh_connection *connection)
 {
     bool welcome;
 
-    pthread_mutex_lock(&connection->peers->mutex);
+    bh_mutex_lock(&connection->peers->mutex);
     connection->place.state = BH_PLACE_RECEIVING;
     welcome = !connection->refused;
-    pthread_mutex_unlock(&connection->peers->mutex);
+    bh_mutex_unlock(&connection->peers->mutex);
     return welcome;
 }
 
@@ -375,11 +371,11 @@ peers_enter_state(struct bh_connection *connection, enum bh_place_state state)
 {
     bool stays;
 
-    pthread_mutex_lock(&connection->peers->mutex);
+    bh_mutex_lock(&connection->peers->mutex);
     connection->place.state = state;
     connection->place.since = bh_time_monotonic();
     stays = !connection->leaving;
-    pthread_mutex_unlock(&connection->peers->mutex);
+    bh_mutex_unlock(&connection->peers->mutex);
     return stays;
 }
 
@@ -392,12 +388,12 @@ bh_peers_request_received(struct bh_connection *connection)
 void
 bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, const char *who)
 {
-    pthread_mutex_lock(&connection->peers->mutex);
+    bh_mutex_lock(&connection->peers->mutex);
     connection->place.known = true;
     snprintf(connection->who, sizeof connection->who, "%s", who);
     if (!connection->transport.unix_socket && principal)
         connection->place.holder = peers_number_of_principal(principal);
-    pthread_mutex_unlock(&connection->peers->mutex);
+    bh_mutex_unlock(&connection->peers->mutex);
 }
 
 void

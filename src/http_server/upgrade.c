@@ -10,13 +10,14 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "http_server/upgrade_tls.h"
 
 enum { STACK_BYTES = 256 << 10, KEEPALIVE_S = 60 };
 
 struct bh_upgrades {
-    pthread_mutex_t mutex;
-    pthread_cond_t ended;
+    struct bh_mutex mutex;
+    struct bh_condition ended;
     struct bh_upgrade_pending *first; /* under mutex */
     bool stopping;
 };
@@ -38,28 +39,28 @@ bh_upgrades_new(void)
     struct bh_upgrades *upgrades = calloc(1, sizeof *upgrades);
 
     BH_ASSERT(upgrades);
-    pthread_mutex_init(&upgrades->mutex, NULL);
-    pthread_cond_init(&upgrades->ended, NULL);
+    bh_mutex_init(&upgrades->mutex, BH_LOCK_UPGRADES);
+    bh_condition_init(&upgrades->ended);
     return upgrades;
 }
 
 void
 bh_upgrades_stop(struct bh_upgrades *upgrades)
 {
-    pthread_mutex_lock(&upgrades->mutex);
+    bh_mutex_lock(&upgrades->mutex);
     upgrades->stopping = true;
     for (struct bh_upgrade_pending *at = upgrades->first; at; at = at->next)
         shutdown(at->fd, SHUT_RDWR);
     while (upgrades->first)
-        pthread_cond_wait(&upgrades->ended, &upgrades->mutex);
-    pthread_mutex_unlock(&upgrades->mutex);
+        bh_condition_wait(&upgrades->ended, &upgrades->mutex);
+    bh_mutex_unlock(&upgrades->mutex);
 }
 
 void
 bh_upgrades_free(struct bh_upgrades *upgrades)
 {
-    pthread_cond_destroy(&upgrades->ended);
-    pthread_mutex_destroy(&upgrades->mutex);
+    bh_condition_fini(&upgrades->ended);
+    bh_mutex_fini(&upgrades->mutex);
     free(upgrades);
 }
 
@@ -70,7 +71,7 @@ upgrade_add(struct bh_upgrade_pending *one)
     struct bh_upgrades *upgrades = one->upgrades;
     bool welcome;
 
-    pthread_mutex_lock(&upgrades->mutex);
+    bh_mutex_lock(&upgrades->mutex);
     welcome = !upgrades->stopping;
     if (welcome) {
         one->next = upgrades->first;
@@ -79,7 +80,7 @@ upgrade_add(struct bh_upgrade_pending *one)
             one->next->place = &one->next;
         upgrades->first = one;
     }
-    pthread_mutex_unlock(&upgrades->mutex);
+    bh_mutex_unlock(&upgrades->mutex);
     return welcome;
 }
 
@@ -90,13 +91,13 @@ upgrade_remove(struct bh_upgrade_pending *one)
 {
     struct bh_upgrades *upgrades = one->upgrades;
 
-    pthread_mutex_lock(&upgrades->mutex);
+    bh_mutex_lock(&upgrades->mutex);
     (void)MHD_upgrade_action(one->handle, MHD_UPGRADE_ACTION_CLOSE);
     *one->place = one->next;
     if (one->next)
         one->next->place = one->place;
-    pthread_cond_broadcast(&upgrades->ended);
-    pthread_mutex_unlock(&upgrades->mutex);
+    bh_condition_broadcast(&upgrades->ended);
+    bh_mutex_unlock(&upgrades->mutex);
     free(one);
 }
 

@@ -1,7 +1,6 @@
 #include "keys/keys.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +8,7 @@
 #include "audit/sealed.h"
 #include "base/assert.h"
 #include "base/base64.h"
+#include "base/lock.h"
 #include "base/search.h"
 #include "base/time.h"
 #include "base/vec.h"
@@ -42,7 +42,7 @@ struct bh_keys {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     /* shared, under mutex */
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     struct secrets *secrets;
     struct bh_key_row *rows; /* ascending by id */
     size_t count, capacity;
@@ -94,10 +94,19 @@ keys_find_use(struct bh_keys *keys, const struct bh_key_row *want)
     return NULL;
 }
 
+struct keys_loaded {
+    struct bh_key_row *rows;
+    size_t count, capacity;
+};
+
 static bool
 keys_load_row(void *self, const struct bh_key_row *row)
 {
-    keys_add_row(self, row);
+    struct keys_loaded *loaded = self;
+    bool fits = bh_vec_reserve(&loaded->rows, &loaded->capacity, loaded->count + 1, ROWS_MAX);
+
+    BH_ASSERT(fits);
+    loaded->rows[loaded->count++] = *row;
     return true;
 }
 
@@ -120,19 +129,28 @@ keys_check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct 
     return BH_OK;
 }
 
-static bh_rc
-keys_load(struct bh_keys *keys, struct bh_err *err)
+/* The store has locks of its own: it is read before the mutex is taken. */
+bh_rc
+bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
 {
-    bh_rc rc;
+    struct keys_loaded loaded = { 0 };
+    bh_rc rc = keys->store.ops->list_keys(keys->store.self, keys_load_row, &loaded, err);
 
-    keys->count = 0;
+    bh_mutex_lock(&keys->mutex);
+    if (keys->secrets->former.name) {
+        keys->secrets->root = keys->secrets->former;
+        explicit_bzero(&keys->secrets->former, sizeof keys->secrets->former);
+    }
+    free(keys->rows);
+    keys->rows = loaded.rows;
+    keys->count = keys->told = loaded.count;
+    keys->capacity = loaded.capacity;
     memset(keys->found, 0, sizeof keys->found);
     explicit_bzero(keys->secrets->opened, sizeof keys->secrets->opened);
-    rc = keys->store.ops->list_keys(keys->store.self, keys_load_row, keys, err);
     for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
         rc = keys_check_row(keys, &keys->rows[i], err);
-    keys->told = keys->count;
     keys->broken = rc != BH_OK;
+    bh_mutex_unlock(&keys->mutex);
     return rc;
 }
 
@@ -161,14 +179,14 @@ bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys, s
     bh_rc rc;
 
     BH_ASSERT(keys && pages != MAP_FAILED);
-    pthread_mutex_init(&keys->mutex, NULL);
+    bh_mutex_init(&keys->mutex, BH_LOCK_KEYS);
     keys->store = options->store;
     keys->crypto = options->crypto;
     keys->secrets = pages;
     (void)!mlock(pages, sizeof *keys->secrets); /* where the limit allows it */
     (void)!madvise(pages, sizeof *keys->secrets, MADV_DONTDUMP);
     keys->secrets->root = keys_make_root(keys->crypto, options->root);
-    rc = keys_load(keys, err);
+    rc = bh_keys_reload(keys, err);
     if (rc != BH_OK)
         return rc;
     *ret_keys = bh_steal(&keys);
@@ -182,24 +200,9 @@ bh_keys_close(struct bh_keys *keys)
         return;
     explicit_bzero(keys->secrets, sizeof *keys->secrets);
     munmap(keys->secrets, sizeof *keys->secrets);
-    pthread_mutex_destroy(&keys->mutex);
+    bh_mutex_fini(&keys->mutex);
     free(keys->rows);
     free(keys);
-}
-
-bh_rc
-bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
-{
-    bh_rc rc;
-
-    pthread_mutex_lock(&keys->mutex);
-    if (keys->secrets->former.name) {
-        keys->secrets->root = keys->secrets->former;
-        explicit_bzero(&keys->secrets->former, sizeof keys->secrets->former);
-    }
-    rc = keys_load(keys, err);
-    pthread_mutex_unlock(&keys->mutex);
-    return rc;
 }
 
 /* ---- the tree; the mutex is held ---- */
@@ -216,6 +219,7 @@ keys_wrapping_of(struct bh_keys *keys, const struct bh_key_row *row, uint8_t ret
     struct opened opened;
     bh_rc rc;
 
+    BH_ASSERT(bh_mutex_is_held(&keys->mutex));
     if (row->kind == BH_KEY_KIND_TENANT) {
         memcpy(ret_wrapping, keys->secrets->root.wrapping, BH_KEY_BYTES);
         return BH_OK;
@@ -247,6 +251,7 @@ open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_
     uint8_t wrapping[BH_KEY_BYTES], plain[BH_KEY_BYTES];
     bh_rc rc;
 
+    BH_ASSERT(bh_mutex_is_held(&keys->mutex));
     if (row->shredded_ns > 0)
         return bh_err_set(err, BH_NOT_FOUND, "erased");
     if (slot->id == row->id) {
@@ -329,6 +334,7 @@ key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_o
     struct bh_key_row tenant = tenant_key(keys, use), key = { 0 };
     bh_rc rc;
 
+    BH_ASSERT(bh_mutex_is_held(&keys->mutex));
     if (keys->broken)
         return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
     rc = need_key(keys, &tenant, err);
@@ -347,7 +353,7 @@ bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use)
     const struct bh_key_row tenant = tenant_key(keys, use), *above, *found;
     uint64_t number = 0;
 
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     above = keys->broken ? NULL : keys_find_use(keys, &tenant);
     if (above) {
         const struct bh_key_row key = sealing_key(above, use);
@@ -355,7 +361,7 @@ bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use)
         found = keys_find_use(keys, &key);
         number = found ? found->id : 0;
     }
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
     return number;
 }
 
@@ -417,9 +423,9 @@ bh_keys_seal(struct bh_keys *keys, const struct bh_key_use *use, struct bh_slice
 
     if (plain.length > BH_SEALED_PLAIN_MAX)
         return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long to be sealed", plain.length);
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     rc = key_for(keys, use, &key, err);
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
     if (rc == BH_OK)
         rc = keys_seal_with(keys->crypto, &key, plain, out, err);
     explicit_bzero(&key, sizeof key);
@@ -490,6 +496,7 @@ find_key(struct bh_keys *keys, uint64_t id, struct opened *ret_opened, struct bh
 {
     const struct bh_key_row *row = keys_find_row(keys, id);
 
+    BH_ASSERT(bh_mutex_is_held(&keys->mutex));
     if (keys->broken)
         return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
     if (!row || row->kind == BH_KEY_KIND_TENANT)
@@ -507,9 +514,9 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
 
     if (!bh_sealed_read(item, &sealed))
         return bh_err_set(err, BH_INVALID, "a sealed text is malformed");
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     rc = find_key(keys, sealed.key, &key, err);
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&cipher, BH_SEALED_PLAIN_MAX + 64);
@@ -586,13 +593,13 @@ bh_keys_each(struct bh_keys *keys, bh_key_sink sink, void *sink_self)
     struct bh_key_row *rows;
     size_t count;
 
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     count = keys->count;
     rows = calloc(count + 1, sizeof *rows);
     BH_ASSERT(rows);
     if (count > 0)
         memcpy(rows, keys->rows, count * sizeof *rows);
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
     for (size_t i = 0; i < count; i++)
         if (!sink(sink_self, &rows[i]))
             break;
@@ -606,6 +613,7 @@ keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *er
     struct opened *slot = &keys->secrets->opened[id % OPENED_MAX];
     bh_rc rc;
 
+    BH_ASSERT(bh_mutex_is_held(&keys->mutex));
     if (!row || row->shredded_ns > 0)
         return bh_err_set(err, BH_NOT_FOUND, "there is no key %" PRIu64 " to destroy", id);
     explicit_bzero(row->wrapped, sizeof row->wrapped);
@@ -621,9 +629,9 @@ bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err 
 {
     bh_rc rc;
 
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     rc = keys_shred(keys, id, now_ns, err);
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
     return rc;
 }
 
@@ -647,6 +655,7 @@ keys_rotate(struct bh_keys *keys, const struct root *fresh, uint64_t *ret_count,
     uint64_t count = 0;
     bh_rc rc = BH_OK;
 
+    BH_ASSERT(bh_mutex_is_held(&keys->mutex));
     if (fresh->name == keys->secrets->root.name)
         return bh_err_set(err, BH_CONFLICT, "that is the present root key");
     for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
@@ -667,9 +676,9 @@ bh_keys_rotate(struct bh_keys *keys, const uint8_t root[BH_KEY_BYTES], uint64_t 
     struct root fresh = keys_make_root(keys->crypto, root);
     bh_rc rc;
 
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     rc = keys_rotate(keys, &fresh, ret_count, err);
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
     explicit_bzero(&fresh, sizeof fresh);
     return rc;
 }
@@ -677,7 +686,7 @@ bh_keys_rotate(struct bh_keys *keys, const uint8_t root[BH_KEY_BYTES], uint64_t 
 void
 bh_keys_rotated(struct bh_keys *keys)
 {
-    pthread_mutex_lock(&keys->mutex);
+    bh_mutex_lock(&keys->mutex);
     explicit_bzero(&keys->secrets->former, sizeof keys->secrets->former);
-    pthread_mutex_unlock(&keys->mutex);
+    bh_mutex_unlock(&keys->mutex);
 }

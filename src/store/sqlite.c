@@ -102,8 +102,8 @@ sqlite_store_close(void *self)
         bh_sql_close(store->writer);
     }
     bh_fd_close(store->lock_fd);
-    pthread_cond_destroy(&store->freed);
-    pthread_mutex_destroy(&store->mutex);
+    bh_condition_fini(&store->freed);
+    bh_mutex_fini(&store->mutex);
     free(store->path);
     free(store);
 }
@@ -210,8 +210,8 @@ bh_store_sqlite_open(const char *path, enum bh_store_mode mode, const struct bh_
     BH_ASSERT(store);
     *store = (struct bh_sqlite){ .crypto = crypto, .path = strdup(path), .lock_fd = -1 };
     BH_ASSERT(store->path);
-    pthread_mutex_init(&store->mutex, NULL);
-    pthread_cond_init(&store->freed, NULL);
+    bh_mutex_init(&store->mutex, BH_LOCK_READERS);
+    bh_condition_init(&store->freed);
     rc = mode == BH_STORE_WRITE ? sqlite_open_writer(store, err) : sqlite_open_for_reading(store, mode, err);
     if (rc != BH_OK) {
         sqlite_store_close(store);

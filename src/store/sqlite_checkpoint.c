@@ -19,12 +19,12 @@ wait_for_work(struct bh_sqlite_checkpointer *checkpointer)
 {
     bool stop;
 
-    pthread_mutex_lock(&checkpointer->mutex);
+    bh_mutex_lock(&checkpointer->mutex);
     while (!checkpointer->wanted && !checkpointer->stop)
-        pthread_cond_wait(&checkpointer->wake, &checkpointer->mutex);
+        bh_condition_wait(&checkpointer->wake, &checkpointer->mutex);
     checkpointer->wanted = false;
     stop = checkpointer->stop;
-    pthread_mutex_unlock(&checkpointer->mutex);
+    bh_mutex_unlock(&checkpointer->mutex);
     return !stop;
 }
 
@@ -49,10 +49,10 @@ after_commit(void *self, sqlite3 *db, const char *name, int pages)
         checkpointer->asked_at = 0; /* the log has started over */
     if (pages - checkpointer->asked_at >= (pages < FINAL_PAGES ? THREAD_PAGES : CATCH_UP_PAGES)) {
         checkpointer->asked_at = pages;
-        pthread_mutex_lock(&checkpointer->mutex);
+        bh_mutex_lock(&checkpointer->mutex);
         checkpointer->wanted = true;
-        pthread_cond_signal(&checkpointer->wake);
-        pthread_mutex_unlock(&checkpointer->mutex);
+        bh_condition_signal(&checkpointer->wake);
+        bh_mutex_unlock(&checkpointer->mutex);
     }
     if (pages >= COMMIT_PAGES)
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -72,8 +72,8 @@ bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct bh_err *err)
     rc = bh_sql_exec(checkpointer->sql, "PRAGMA synchronous = FULL; SELECT 1 FROM meta LIMIT 1", err);
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_init(&checkpointer->mutex, NULL);
-    pthread_cond_init(&checkpointer->wake, NULL);
+    bh_mutex_init(&checkpointer->mutex, BH_LOCK_CHECKPOINT);
+    bh_condition_init(&checkpointer->wake);
     if (pthread_create(&checkpointer->thread, NULL, copy_when_asked, checkpointer) != 0)
         return bh_err_set(err, BH_IO, "cannot start a thread for the store");
     checkpointer->started = true;
@@ -88,13 +88,13 @@ bh_sqlite_checkpointer_stop(struct bh_sqlite *store)
 
     if (checkpointer->started) {
         sqlite3_wal_hook(store->writer->db, NULL, NULL);
-        pthread_mutex_lock(&checkpointer->mutex);
+        bh_mutex_lock(&checkpointer->mutex);
         checkpointer->stop = true;
-        pthread_cond_signal(&checkpointer->wake);
-        pthread_mutex_unlock(&checkpointer->mutex);
+        bh_condition_signal(&checkpointer->wake);
+        bh_mutex_unlock(&checkpointer->mutex);
         pthread_join(checkpointer->thread, NULL);
-        pthread_cond_destroy(&checkpointer->wake);
-        pthread_mutex_destroy(&checkpointer->mutex);
+        bh_condition_fini(&checkpointer->wake);
+        bh_mutex_fini(&checkpointer->mutex);
     }
     if (checkpointer->sql)
         bh_sql_close(checkpointer->sql);

@@ -9,6 +9,7 @@
 
 #include "base/attr.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "ports/store.h"
 #include "store/sqlite.h"
 
@@ -149,8 +150,8 @@ struct bh_sqlite_checkpointer {
     bool started;
     int asked_at; /* owner thread: pages in the log when the thread was last woken */
     /* shared, under mutex */
-    pthread_mutex_t mutex;
-    pthread_cond_t wake;
+    struct bh_mutex mutex;
+    struct bh_condition wake;
     bool wanted, stop;
 };
 
@@ -168,8 +169,8 @@ struct bh_sqlite {
     bool failed;           /* a put failed since: commit will refuse */
 
     /* shared, under mutex */
-    pthread_mutex_t mutex;
-    pthread_cond_t freed;
+    struct bh_mutex mutex;
+    struct bh_condition freed;
     struct bh_sql *idle[BH_STORE_READERS_MAX];
     unsigned idle_count, open_count;
 };

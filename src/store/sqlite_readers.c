@@ -16,14 +16,14 @@ bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh
     struct bh_sql *reader = NULL;
     bh_rc rc = BH_OK;
 
-    pthread_mutex_lock(&store->mutex);
+    bh_mutex_lock(&store->mutex);
     while (store->idle_count == 0 && store->open_count == BH_STORE_READERS_MAX)
-        pthread_cond_wait(&store->freed, &store->mutex);
+        bh_condition_wait(&store->freed, &store->mutex);
     if (store->idle_count > 0)
         reader = store->idle[--store->idle_count];
     else
         store->open_count++;
-    pthread_mutex_unlock(&store->mutex);
+    bh_mutex_unlock(&store->mutex);
 
     if (!reader)
         rc = open_reader(store, &reader, err);
@@ -31,18 +31,18 @@ bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh
         *ret_reader = reader;
         return BH_OK;
     }
-    pthread_mutex_lock(&store->mutex);
+    bh_mutex_lock(&store->mutex);
     store->open_count--;
-    pthread_cond_signal(&store->freed);
-    pthread_mutex_unlock(&store->mutex);
+    bh_condition_signal(&store->freed);
+    bh_mutex_unlock(&store->mutex);
     return rc;
 }
 
 void
 bh_sqlite_release(struct bh_sqlite *store, struct bh_sql *reader)
 {
-    pthread_mutex_lock(&store->mutex);
+    bh_mutex_lock(&store->mutex);
     store->idle[store->idle_count++] = reader;
-    pthread_cond_signal(&store->freed);
-    pthread_mutex_unlock(&store->mutex);
+    bh_condition_signal(&store->freed);
+    bh_mutex_unlock(&store->mutex);
 }

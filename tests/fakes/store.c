@@ -1,6 +1,5 @@
 #include "tests/fakes/store.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ memory_commit(void *self, struct bh_err *err)
     bool failed = memory->failed;
 
     BH_ASSERT(memory->begun);
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     for (int kind = 0; !failed && kind < BH_MEMORY_KINDS; kind++) {
         struct bh_memory_rows *put = &memory->put[kind];
 
@@ -48,7 +47,7 @@ memory_commit(void *self, struct bh_err *err)
             bh_memory_insert(&memory->kept[kind], (enum bh_memory_kind)kind, put->at[i]);
         put->count = 0;
     }
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     memory_rollback(memory);
     if (failed)
         return bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
@@ -249,11 +248,11 @@ memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char 
     const struct bh_memory_meta wanted = { key, NULL }, *row;
     bh_rc rc;
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_METAS], BH_MEMORY_METAS, &wanted);
     rc = row ? memory_copy_text(row->value, arena, ret_value, err)
              : bh_err_set(err, BH_NOT_FOUND, "the store has no such value");
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     return rc;
 }
 
@@ -265,11 +264,11 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
     const struct bh_memory_text wanted = { .digest = *digest }, *row;
     bh_rc rc;
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &wanted);
     rc = row && !row->gone ? memory_copy_text(row->text, arena, ret_text, err)
                            : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     return rc;
 }
 
@@ -297,11 +296,11 @@ memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_a
     const struct bh_reply_row wanted = { .principal_id = principal_id, .key = key }, *row;
     bh_rc rc;
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_REPLIES], BH_MEMORY_REPLIES, &wanted);
     rc = row && row->status ? memory_copy_reply(row, arena, ret_row, err)
                             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     return rc;
 }
 
@@ -365,11 +364,11 @@ memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, stru
     struct bh_memory *memory = self;
     const struct bh_job_row wanted = { .job = job }, *row;
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_JOBS], BH_MEMORY_JOBS, &wanted);
     if (row)
         sink(sink_self, row);
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     if (!row)
         return bh_err_set(err, BH_NOT_FOUND, "no job %llu", (unsigned long long)job);
     return BH_OK;
@@ -427,12 +426,12 @@ memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
     const struct bh_memory_rows *rows = &memory->kept[BH_MEMORY_RECORDS];
     const struct bh_memory_record *row = NULL;
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     if (rows->count > 0)
         row = rows->at[rows->count - 1];
     if (row)
         *ret_seq = row->seq;
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     return row ? BH_OK : bh_err_set(err, BH_NOT_FOUND, "the store has no such record");
 }
 
@@ -549,7 +548,7 @@ memory_get_document(void *self, const struct bh_document_key *key, struct bh_are
     const struct bh_document_row wanted = { .kind = key->kind, .key = key->key }, *row;
     bool found;
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_DOCUMENTS], BH_MEMORY_DOCUMENTS, &wanted);
     found = row && row->value[0];
     if (found) {
@@ -557,7 +556,7 @@ memory_get_document(void *self, const struct bh_document_key *key, struct bh_are
         ret_row->key = bh_arena_strdup(arena, row->key);
         ret_row->value = bh_arena_strdup(arena, row->value);
     }
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
     if (!found)
         return bh_err_set(err, BH_NOT_FOUND, "the store has no such document");
     return ret_row->key && ret_row->value ? BH_OK : bh_err_set(err, BH_FULL, "no room for a document");
@@ -642,7 +641,7 @@ memory_close(void *self)
         free(memory->kept[kind].at);
         free(memory->put[kind].at);
     }
-    pthread_mutex_destroy(&memory->mutex);
+    bh_mutex_fini(&memory->mutex);
     free(memory);
 }
 
@@ -697,6 +696,6 @@ bh_store_memory_open(const struct bh_crypto_ops *crypto, struct bh_store *ret_st
 
     BH_ASSERT(memory);
     memory->crypto = crypto;
-    pthread_mutex_init(&memory->mutex, NULL);
+    bh_mutex_init(&memory->mutex, BH_LOCK_MEMORY);
     *ret_store = (struct bh_store){ &memory_ops, memory };
 }

@@ -244,9 +244,9 @@ bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const voi
 {
     struct bh_memory_rows *rows = &memory->kept[kind];
 
-    pthread_mutex_lock(&memory->mutex);
+    bh_mutex_lock(&memory->mutex);
     for (size_t i = from ? bh_memory_lower_bound(rows, kind, from) : 0; i < rows->count; i++)
         if (!emit(rows->at[i], context))
             break;
-    pthread_mutex_unlock(&memory->mutex);
+    bh_mutex_unlock(&memory->mutex);
 }

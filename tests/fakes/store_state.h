@@ -1,10 +1,10 @@
 #ifndef BH_FAKES_STORE_STATE_H
 #define BH_FAKES_STORE_STATE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/lock.h"
 #include "ports/crypto.h"
 #include "ports/store.h"
 
@@ -55,7 +55,7 @@ struct bh_memory {
     struct bh_memory_rows put[BH_MEMORY_KINDS];
     bool begun, failed;
     /* shared, under mutex */
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     struct bh_memory_rows kept[BH_MEMORY_KINDS];
 };
 

@@ -105,6 +105,11 @@ STARTS = ("fork", "_Fork", "vfork", "clone", "clone3", "posix_spawn", "posix_spa
           "execv", "execvp", "execvpe", "execl", "execle", "execlp",
           "SYS_fork", "SYS_vfork", "SYS_clone", "SYS_clone3", "SYS_execve", "SYS_execveat")
 
+# Locks between threads: base/lock knows who holds one, and in which order.
+LOCKS = (*(f"pthread_mutex_{verb}" for verb in ("init", "destroy", "lock", "trylock", "timedlock", "clocklock", "unlock")),
+         *(f"pthread_cond_{verb}" for verb in ("init", "destroy", "wait", "timedwait", "clockwait", "signal", "broadcast")),
+         *(f"pthread_{kind}_init" for kind in ("rwlock", "spin")))
+
 # Calls that are refused, and what to write instead.
 BANNED_CALLS = {
     **{name: "bounded buffers: struct bh_buf, snprintf or memcpy with a length" for name in
@@ -117,6 +122,7 @@ BANNED_CALLS = {
     **{name: "a fixed bound or an arena" for name in ("alloca",)},
     **{name: "base/vec.h" for name in ("realloc", "reallocarray")},
     **{name: "returned errors" for name in ("setjmp", "longjmp", "sigsetjmp", "siglongjmp")},
+    **{name: "base/lock.h" for name in LOCKS},
     "time": "base/time.h",
 }
 # (call, path pattern): the places where a banned call is at home.
@@ -125,6 +131,7 @@ BANNED_HOMES = [
     ("srand", re.compile(r"tests/|.*_test\.c$")),
     *((start, re.compile(r"src/base/process\.c$|(tests|bench|sim)/|.*_test\.[ch]$")) for start in STARTS),
     *((grow, re.compile(r"src/base/|(tests|sim)/|.*_test\.[ch]$")) for grow in ("realloc", "reallocarray")),
+    *((lock, re.compile(r"src/base/lock\.c$|(tests|bench|sim)/|.*_test\.[ch]$")) for lock in LOCKS),
     # A part of a program in a process of its own: it starts none (docs/adr/0078-one-way-to-start-a-program.md).
     ("fork", re.compile(r"src/node/(\w+/)*(relay|handover|unpack_main)\.c$|src/cli/(\w+/)*(driver_probe|up)\.c$")),
     # The same, in namespaces of its own.

@@ -1,11 +1,11 @@
 #include "api/audit/log_tree.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "audit/merkle.h"
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/num.h"
 #include "base/vec.h"
 
@@ -14,7 +14,7 @@ enum { BLOCK_LEVEL = 8, BLOCK = 1 << BLOCK_LEVEL, BLOCKS_MAX = 1 << 30 };
 struct bh_log_tree {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     /* under mutex: roots of the first `count` * 256 records, by 256 */
     uint8_t (*blocks)[32];
     uint64_t count, capacity;
@@ -28,7 +28,7 @@ bh_log_tree_new(const struct bh_store *store, const struct bh_crypto_ops *crypto
     BH_ASSERT(tree);
     tree->store = *store;
     tree->crypto = crypto;
-    pthread_mutex_init(&tree->mutex, NULL);
+    bh_mutex_init(&tree->mutex, BH_LOCK_LOG_TREE);
     return tree;
 }
 
@@ -37,7 +37,7 @@ bh_log_tree_free(struct bh_log_tree *tree)
 {
     if (!tree)
         return;
-    pthread_mutex_destroy(&tree->mutex);
+    bh_mutex_fini(&tree->mutex);
     free(tree->blocks);
     free(tree);
 }
@@ -140,11 +140,11 @@ log_tree_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32
     if (level < BLOCK_LEVEL)
         return tree_root_of_leaves(tree, level, index, ret_hash, err);
     width = UINT64_C(1) << (level - BLOCK_LEVEL);
-    pthread_mutex_lock(&tree->mutex);
+    bh_mutex_lock(&tree->mutex);
     rc = log_tree_grow(tree, (index + 1) * width, err);
     if (rc == BH_OK)
         bh_merkle_root(tree->crypto, (const uint8_t(*)[32])tree->blocks + index * width, width, ret_hash);
-    pthread_mutex_unlock(&tree->mutex);
+    bh_mutex_unlock(&tree->mutex);
     return rc;
 }
 

@@ -1,10 +1,10 @@
 #include "api/jobs/start_estimates.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "api/state/simulation.h"
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/time.h"
 
 static const bh_ns least_ns = 200 * BH_NS_PER_MS, most_ns = 5 * BH_NS_PER_S;
@@ -13,7 +13,7 @@ static const bh_ns least_ns = 200 * BH_NS_PER_MS, most_ns = 5 * BH_NS_PER_S;
 enum { LIST_SHARE = 20, JOB_SHARE = 4 };
 
 struct bh_start_estimates {
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     /* under mutex */
     struct bh_simulation simulation; /* its outlooks are kept, and no more */
     bh_ns made_ns, cost_ns;          /* by the monotonic clock; made 0: none yet */
@@ -26,7 +26,7 @@ bh_start_estimates_new(void)
     struct bh_start_estimates *start_estimates = calloc(1, sizeof *start_estimates);
 
     BH_ASSERT(start_estimates);
-    pthread_mutex_init(&start_estimates->mutex, NULL);
+    bh_mutex_init(&start_estimates->mutex, BH_LOCK_ESTIMATES);
     return start_estimates;
 }
 
@@ -36,16 +36,17 @@ bh_start_estimates_free(struct bh_start_estimates *start_estimates)
     if (!start_estimates)
         return;
     bh_simulation_free(&start_estimates->simulation);
-    pthread_mutex_destroy(&start_estimates->mutex);
+    bh_mutex_fini(&start_estimates->mutex);
     free(start_estimates);
 }
 
-/* Whether it must be made anew; under the mutex. */
+/* Whether it must be made anew. */
 static bool
 is_old(const struct bh_start_estimates *start_estimates, bh_job_id job, bh_ns now_ns)
 {
     bh_ns age_ns = now_ns - start_estimates->made_ns, keep_ns = LIST_SHARE * start_estimates->cost_ns;
 
+    BH_ASSERT(bh_mutex_is_held(&start_estimates->mutex));
     if (!start_estimates->made_ns)
         return true;
     if (job.v && !bh_job_forecasts_find(&start_estimates->simulation.forecasts, job))
@@ -91,14 +92,14 @@ bh_start_estimates_refresh(const struct bh_call *call, bh_job_id job)
     struct bh_simulation made = { 0 };
     bool mine, well;
 
-    pthread_mutex_lock(&start_estimates->mutex);
+    bh_mutex_lock(&start_estimates->mutex);
     mine = !start_estimates->making && is_old(start_estimates, job, begun_ns);
     start_estimates->making = start_estimates->making || mine;
-    pthread_mutex_unlock(&start_estimates->mutex);
+    bh_mutex_unlock(&start_estimates->mutex);
     if (!mine)
         return;
     well = estimates_make(call, &made);
-    pthread_mutex_lock(&start_estimates->mutex);
+    bh_mutex_lock(&start_estimates->mutex);
     if (well) {
         struct bh_simulation old = start_estimates->simulation;
 
@@ -108,7 +109,7 @@ bh_start_estimates_refresh(const struct bh_call *call, bh_job_id job)
         start_estimates->cost_ns = start_estimates->made_ns - begun_ns;
     }
     start_estimates->making = false;
-    pthread_mutex_unlock(&start_estimates->mutex);
+    bh_mutex_unlock(&start_estimates->mutex);
     bh_simulation_free(&made);
 }
 
@@ -119,9 +120,9 @@ bh_start_estimates_of(const struct bh_call *call, bh_job_id job)
     const struct bh_job_forecast *row;
     uint64_t start_ns;
 
-    pthread_mutex_lock(&start_estimates->mutex);
+    bh_mutex_lock(&start_estimates->mutex);
     row = bh_job_forecasts_find(&start_estimates->simulation.forecasts, job);
     start_ns = row ? row->start_ns : 0;
-    pthread_mutex_unlock(&start_estimates->mutex);
+    bh_mutex_unlock(&start_estimates->mutex);
     return start_ns;
 }

@@ -38,6 +38,7 @@ struct bh_call {
     bh_tenant_id tenant;
     struct bh_record_object object;
     bool recorded;                  /* the owner has seen it: it is in the journal */
+    bool quarantined;               /* it failed an assert before, or others like it did */
     bool probed;                    /* it asked for what it may not see */
     bool identified;                /* it is known who calls */
     bool unauthenticated;           /* credentials were sent that are nobody's */

@@ -3,6 +3,7 @@
 
 #include "api/documents/site_changes.h"
 #include "api/documents/tally.h"
+#include "api/request/work.h"
 #include "audit/record.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -209,10 +210,9 @@ struct bh_owner_ops {
     /* BH_UNAVAILABLE while the owner is stopping. */
     bh_rc (*ask)(void *self, bh_question question, void *question_self, struct bh_err *err);
     bh_rc (*ask_forecast)(void *self, bh_forecast_question question, void *question_self, struct bh_err *err);
-    /* Queue a record of a request that the API itself turned away: a denied read
-     * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
-     * understood, from a principal that is known; or of a stranger on the socket
-     * (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
+    /* Queue a record of a request that the API itself turned away: a denied read (`err->rc` BH_DENIED, with
+     * the verdict's rule) or a body that could not be understood, from a principal that is known; or of a
+     * stranger on the socket (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
                     const struct bh_err *err);
     /* Count credentials that are nobody's, of the token whose id they have, or 0.  Does not wait. */
@@ -220,8 +220,7 @@ struct bh_owner_ops {
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);
     void (*directory_put)(void *self, const struct bh_directory *dir);
-    /* Number of the newest change: where a watcher begins. */
-    uint64_t (*change_number)(void *self);
+    uint64_t (*change_number)(void *self); /* of the newest: where a watcher begins */
     /* Wait until a change with a number above `after` exists or `wait_ns` is over;
      * copies at most `max` of them and returns how many. */
     uint32_t (*changes)(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
@@ -237,6 +236,8 @@ struct bh_owner_ops {
     /* What was counted since then (api/documents/tally.h). */
     void (*tally)(void *self, uint64_t ret_tally[BH_TALLIES]);
     struct bh_signed (*last_signed)(void *self);
+    /* Whether a request may be tried.  BH_BUG: it, or others like it, failed an assert lately. */
+    bh_rc (*admit)(void *self, const struct bh_work *work, struct bh_err *err);
     /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
     const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);
 };

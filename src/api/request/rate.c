@@ -1,13 +1,13 @@
 #include "api/request/rate.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 
 struct bh_rate_limiter {
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     struct bh_rates rates;
 };
 
@@ -17,7 +17,7 @@ bh_rate_limiter_new(const uint32_t per_second[BH_RATE_CLASSES])
     struct bh_rate_limiter *limiter = calloc(1, sizeof *limiter);
 
     BH_ASSERT(limiter);
-    pthread_mutex_init(&limiter->mutex, NULL);
+    bh_mutex_init(&limiter->mutex, BH_LOCK_RATE);
     for (int class = 0; class < BH_RATE_CLASSES; class ++)
         limiter->rates.per_second[class] = per_second[class];
     return limiter;
@@ -26,7 +26,7 @@ bh_rate_limiter_new(const uint32_t per_second[BH_RATE_CLASSES])
 void
 bh_rate_limiter_free(struct bh_rate_limiter *limiter)
 {
-    pthread_mutex_destroy(&limiter->mutex);
+    bh_mutex_fini(&limiter->mutex);
     free(limiter);
 }
 
@@ -82,10 +82,10 @@ bh_rate_limiter_check(struct bh_call *call, struct bh_err *err)
     if (peer->unix_socket && peer->uid == 0)
         return BH_OK;
     key = rate_key_of(call);
-    pthread_mutex_lock(&limiter->mutex);
+    bh_mutex_lock(&limiter->mutex);
     now = bh_time_monotonic() + 2 * BH_RATE_BURST * BH_NS_PER_S; /* also just after the boot */
     may = bh_rate_draw(&limiter->rates, &key, request_of(call), now, &wait);
-    pthread_mutex_unlock(&limiter->mutex);
+    bh_mutex_unlock(&limiter->mutex);
     if (may)
         return BH_OK;
     call->retry_after_s = (uint32_t)(wait / BH_NS_PER_S) + 1;

@@ -1,10 +1,10 @@
 #include "api/request/stream_gate.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/vec.h"
 #include "ports/crowd_news.h"
 
@@ -18,7 +18,7 @@ struct holder {
 struct bh_stream_gate {
     uint32_t most;
     bh_http_crowded crowded;
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     /* under mutex */
     struct holder *holders; /* who has some */
     size_t count, room;
@@ -34,24 +34,25 @@ bh_stream_gate_new(uint32_t most, bh_http_crowded crowded)
     BH_ASSERT(gate);
     gate->most = most;
     gate->crowded = crowded;
-    pthread_mutex_init(&gate->mutex, NULL);
+    bh_mutex_init(&gate->mutex, BH_LOCK_STREAM_GATE);
     return gate;
 }
 
 void
 bh_stream_gate_free(struct bh_stream_gate *gate)
 {
-    pthread_mutex_destroy(&gate->mutex);
+    bh_mutex_fini(&gate->mutex);
     free(gate->holders);
     free(gate);
 }
 
-/* Under the mutex, as all below; a new one has none. */
+/* A new one has none. */
 static struct holder *
 gate_find(struct bh_stream_gate *gate, uint32_t principal)
 {
     bool fits;
 
+    BH_ASSERT(bh_mutex_is_held(&gate->mutex));
     for (size_t i = 0; i < gate->count; i++)
         if (gate->holders[i].principal == principal)
             return &gate->holders[i];
@@ -95,13 +96,13 @@ bh_stream_gate_enter(struct bh_call *call, struct bh_err *err)
     struct bh_crowding crowding;
     struct holder *holder;
 
-    pthread_mutex_lock(&gate->mutex);
+    bh_mutex_lock(&gate->mutex);
     holder = gate_find(gate, call->caller.subject.principal.v);
     may = root || gate->most == 0 || holder->count < gate->most;
     holder->count += may;
     if (!may)
         told = gate_note(gate, holder, call->caller.name, &crowding);
-    pthread_mutex_unlock(&gate->mutex);
+    bh_mutex_unlock(&gate->mutex);
     if (told)
         gate->crowded(&crowding);
     return may ? BH_OK : gate_refuse(call, err);
@@ -112,10 +113,10 @@ bh_stream_gate_leave(struct bh_stream_gate *gate, bh_principal_id principal)
 {
     struct holder *holder;
 
-    pthread_mutex_lock(&gate->mutex);
+    bh_mutex_lock(&gate->mutex);
     holder = gate_find(gate, principal.v);
     BH_ASSERT(holder->count > 0);
     if (--holder->count == 0)
         *holder = gate->holders[--gate->count];
-    pthread_mutex_unlock(&gate->mutex);
+    bh_mutex_unlock(&gate->mutex);
 }

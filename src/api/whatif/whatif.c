@@ -1,11 +1,8 @@
 #include "api/whatif/whatif.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/jobs/jobs.h"
 #include "api/request/facts.h"
@@ -15,6 +12,7 @@
 #include "api/state/submission.h"
 #include "api/whatif/outcome.h"
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/num.h"
 #include "model/quantity.h"
 #include "policy/operations.h"
@@ -51,16 +49,10 @@ const struct bh_fields bh_whatif_request_fields =
 
 /* ---- one at a time ---- */
 
-enum { LOCK_SECONDS = 10 };
-#ifdef __SANITIZE_THREAD__ /* it does not know clocklock */
-#define LOCK_CLOCK CLOCK_REALTIME
-#define pthread_mutex_clocklock(mutex, clock, until) pthread_mutex_timedlock(mutex, until)
-#else
-#define LOCK_CLOCK CLOCK_MONOTONIC
-#endif
+static const bh_ns patience_ns = 10 * BH_NS_PER_S;
 
 struct bh_whatif_lock {
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
 };
 
 struct bh_whatif_lock *
@@ -69,7 +61,7 @@ bh_whatif_lock_new(void)
     struct bh_whatif_lock *whatif_lock = calloc(1, sizeof *whatif_lock);
 
     BH_ASSERT(whatif_lock);
-    pthread_mutex_init(&whatif_lock->mutex, NULL);
+    bh_mutex_init(&whatif_lock->mutex, BH_LOCK_WHATIF);
     return whatif_lock;
 }
 
@@ -78,18 +70,14 @@ bh_whatif_lock_free(struct bh_whatif_lock *whatif_lock)
 {
     if (!whatif_lock)
         return;
-    pthread_mutex_destroy(&whatif_lock->mutex);
+    bh_mutex_fini(&whatif_lock->mutex);
     free(whatif_lock);
 }
 
 bh_rc
 bh_whatif_acquire(struct bh_whatif_lock *whatif_lock, struct bh_err *err)
 {
-    struct timespec until;
-
-    clock_gettime(LOCK_CLOCK, &until);
-    until.tv_sec += LOCK_SECONDS;
-    if (pthread_mutex_clocklock(&whatif_lock->mutex, LOCK_CLOCK, &until) == 0)
+    if (bh_mutex_lock_until(&whatif_lock->mutex, bh_time_monotonic() + patience_ns))
         return BH_OK;
     return bh_err_set(err, BH_UNAVAILABLE, "others ask what would be, and it takes long");
 }
@@ -97,7 +85,7 @@ bh_whatif_acquire(struct bh_whatif_lock *whatif_lock, struct bh_err *err)
 void
 bh_whatif_release(struct bh_whatif_lock *whatif_lock)
 {
-    pthread_mutex_unlock(&whatif_lock->mutex);
+    bh_mutex_unlock(&whatif_lock->mutex);
 }
 
 /* ---- the question ---- */

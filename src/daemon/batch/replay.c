@@ -71,6 +71,7 @@ replay_record(void *self, uint64_t seq, const char *leaf, size_t length)
     struct replay *replay = self;
     struct bh_record record;
 
+    bh_work_get()->record = seq;
     bh_arena_reset(replay->arena);
     replay->rc = bh_record_decode(leaf, length, replay->scratch, &record, replay->err);
     if (replay->rc == BH_OK && record.seq != replay->core->journal.next_seq)
@@ -147,8 +148,8 @@ replay_open_as_snapshot(struct bh_core *core)
             bh_open_orders_add(&core->open_orders, core->scratch[i].order, core->journal.last_ts_ns);
 }
 
-bh_rc
-bh_replay(struct bh_core *core, struct bh_err *err)
+static bh_rc
+replay_all(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_snapshot_load(core, err);
     if (rc != BH_OK)
@@ -166,4 +167,14 @@ bh_replay(struct bh_core *core, struct bh_err *err)
         return rc;
     bh_directory_publish(core->catalog);
     return BH_OK;
+}
+
+bh_rc
+bh_replay(struct bh_core *core, struct bh_err *err)
+{
+    const struct bh_work before = bh_work_set((struct bh_work){ .kind = BH_WORK_REPLAY, .owner = true });
+    bh_rc rc = replay_all(core, err);
+
+    bh_work_set(before);
+    return rc;
 }

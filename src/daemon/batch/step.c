@@ -183,8 +183,8 @@ step_record(struct bh_core *core, const struct bh_entry *entry, const struct bh_
     return rc == BH_OK ? step_record_states(core, event, cursor, err) : rc;
 }
 
-bh_rc
-bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event, struct bh_err *err)
+static bh_rc
+step_run(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -203,4 +203,15 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
     bh_health_log(core);
     step_sample_invariants(core);
     return BH_OK;
+}
+
+bh_rc
+bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event, struct bh_err *err)
+{
+    bh_rc rc;
+
+    core->stepping = event;
+    rc = step_run(core, entry, event, err);
+    core->stepping = NULL;
+    return rc;
 }

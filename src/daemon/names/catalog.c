@@ -1,7 +1,6 @@
 #include "daemon/names/catalog.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "audit/binding.h"
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/num.h"
 #include "base/vec.h"
 #include "daemon/names/published.h"
@@ -48,7 +48,7 @@ struct bh_catalog {
     char *site_text;
     uint64_t revision;
     /* shared, under mutex */
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     struct bh_published *published;
 };
 
@@ -65,7 +65,7 @@ bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto)
     catalog->crypto = crypto;
     catalog->site_arena = bh_arena_new(SITE_ARENA_MAX);
     catalog->site_text = strdup("");
-    pthread_mutex_init(&catalog->mutex, NULL);
+    bh_mutex_init(&catalog->mutex, BH_LOCK_CATALOG);
     return catalog;
 }
 
@@ -90,7 +90,7 @@ bh_catalog_free(struct bh_catalog *catalog)
     bh_published_put(catalog->published);
     bh_arena_free(catalog->site_arena);
     free(catalog->site_text);
-    pthread_mutex_destroy(&catalog->mutex);
+    bh_mutex_fini(&catalog->mutex);
     free(catalog);
 }
 
@@ -469,10 +469,10 @@ bh_catalog_publish(struct bh_catalog *catalog, struct bh_published *fresh)
 {
     struct bh_published *old;
 
-    pthread_mutex_lock(&catalog->mutex);
+    bh_mutex_lock(&catalog->mutex);
     old = catalog->published;
     catalog->published = fresh;
-    pthread_mutex_unlock(&catalog->mutex);
+    bh_mutex_unlock(&catalog->mutex);
     bh_published_put(old);
 }
 
@@ -481,9 +481,9 @@ bh_catalog_get(struct bh_catalog *catalog)
 {
     const struct bh_directory *directory;
 
-    pthread_mutex_lock(&catalog->mutex);
+    bh_mutex_lock(&catalog->mutex);
     directory = bh_published_get(catalog->published);
-    pthread_mutex_unlock(&catalog->mutex);
+    bh_mutex_unlock(&catalog->mutex);
     return directory;
 }
 

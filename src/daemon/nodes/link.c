@@ -77,13 +77,24 @@ struct bh_node_link *
 bh_node_link_new(struct bh_links_shared *shared, const char *path)
 {
     struct bh_node_link *link = calloc(1, sizeof *link);
+    uint64_t pause_ns = bh_quarantine_node_ns(shared->core->quarantine, path, bh_time_now());
 
     BH_ASSERT(link);
     link->shared = shared;
     link->path = strdup(path);
     BH_ASSERT(link->path);
     link->backoff_ns = reconnect_first_ns;
+    if (pause_ns > 0) {
+        bh_log(NODE_QUARANTINED, BH_STR("socket", path), BH_U64("seconds", pause_ns / BH_NS_PER_S));
+        link->next_connect_ns = bh_time_monotonic() + pause_ns;
+    }
     return link;
+}
+
+struct bh_work
+bh_node_link_work(const struct bh_node_link *link)
+{
+    return (struct bh_work){ .kind = BH_WORK_NODE, .owner = true, .socket = link->path };
 }
 
 const char *
@@ -110,10 +121,10 @@ link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fi
         copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
         bh_buf_fini(&json);
     }
-    pthread_mutex_lock(&link->shared->mutex);
+    bh_mutex_lock(&link->shared->mutex);
     free(*place);
     *place = copy;
-    pthread_mutex_unlock(&link->shared->mutex);
+    bh_mutex_unlock(&link->shared->mutex);
 }
 
 static void
@@ -157,9 +168,9 @@ link_disconnect(struct bh_node_link *link)
     link_connect_at(link, bh_time_monotonic() + link->backoff_ns);
     link_publish(link, &link->inventory, NULL, NULL);
     link_publish(link, &link->samples, NULL, NULL);
-    pthread_mutex_lock(&shared->mutex);
+    bh_mutex_lock(&shared->mutex);
     bh_images_clear(&link->images);
-    pthread_mutex_unlock(&shared->mutex);
+    bh_mutex_unlock(&shared->mutex);
 }
 
 void
@@ -471,9 +482,9 @@ link_receive_traffic(struct bh_node_link *link, const void *message, struct bh_e
 {
     const struct bh_msg_traffic *traffic = message;
 
-    pthread_mutex_lock(&link->shared->mutex);
+    bh_mutex_lock(&link->shared->mutex);
     bh_traffic_update(&link->traffic, &traffic->items);
-    pthread_mutex_unlock(&link->shared->mutex);
+    bh_mutex_unlock(&link->shared->mutex);
     return BH_OK;
 }
 
@@ -482,9 +493,9 @@ link_receive_image(struct bh_node_link *link, const void *message, struct bh_err
 {
     const struct bh_msg_image *image = message;
 
-    pthread_mutex_lock(&link->shared->mutex);
+    bh_mutex_lock(&link->shared->mutex);
     bh_images_update(&link->images, image);
-    pthread_mutex_unlock(&link->shared->mutex);
+    bh_mutex_unlock(&link->shared->mutex);
     return image->stage == BH_IMAGE_READY ? bh_images_record(link->shared->core, link->node, image, err)
                                           : BH_OK;
 }
@@ -531,11 +542,11 @@ link_receive_verdict(struct bh_node_link *link, const void *message, struct bh_e
     uint32_t place = link->verdict_next++ % BH_NODE_VERDICTS;
     char *json = link_name_verdict(link, verdict);
 
-    pthread_mutex_lock(&link->shared->mutex);
+    bh_mutex_lock(&link->shared->mutex);
     free(link->verdicts[place].json);
     link->verdicts[place].request = verdict->request;
     link->verdicts[place].json = json;
-    pthread_mutex_unlock(&link->shared->mutex);
+    bh_mutex_unlock(&link->shared->mutex);
     return bh_verdicts_record(link->shared->core, link->node, verdict, err);
 }
 
@@ -619,6 +630,7 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
         return link_lost(link, &why, err);
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
         bh_arena_reset(link->shared->arena);
+        bh_work_get()->message = frame.number;
         rc = link_receive_frame(link, &frame, &why);
         if (bh_core_is_fatal(rc)) {
             *err = why;
@@ -696,11 +708,11 @@ link_send_all(struct bh_node_link *link)
 static void
 link_forget_traffic(struct bh_node_link *link)
 {
-    pthread_mutex_lock(&link->shared->mutex);
+    bh_mutex_lock(&link->shared->mutex);
     for (uint32_t i = 0; i < link->ack_count; i++)
         if (link->acks[i].lease)
             bh_traffic_forget(&link->traffic, link->acks[i].lease);
-    pthread_mutex_unlock(&link->shared->mutex);
+    bh_mutex_unlock(&link->shared->mutex);
 }
 
 struct bh_node_link *
@@ -740,6 +752,7 @@ bh_node_link_reset(struct bh_node_link *link)
 bool
 bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
 {
+    BH_ASSERT(bh_mutex_is_held(&link->shared->mutex));
     if (!link->inventory)
         return false;
     /* one object: the inventory's members, and the samples beside them */
@@ -769,6 +782,7 @@ bool
 bh_node_link_verdict(const struct bh_node_link *link, uint32_t place, uint64_t request,
                      struct bh_buf *ret_json)
 {
+    BH_ASSERT(bh_mutex_is_held(&link->shared->mutex));
     if (!link->verdicts[place].json || link->verdicts[place].request != request)
         return false;
     if (ret_json->length > 0)

@@ -1,8 +1,7 @@
 #ifndef BH_DAEMON_NODES_LINK_H
 #define BH_DAEMON_NODES_LINK_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "daemon/state/core.h"
 
 /* The owner's connection to one bulkhead-node: effects become messages, messages become
@@ -23,11 +22,15 @@ struct bh_links_shared {
     struct bh_node_link *touched; /* have something to do after the commit */
     bool down_pending;            /* a link went down outside a batch */
     uint64_t connect_ns;          /* when a link wants to connect next (monotonic) */
-    pthread_mutex_t mutex;        /* over every link's inventory and samples */
+    struct bh_mutex mutex;        /* over every link's inventory and samples */
 };
 
+/* It connects at once, unless what its node sent failed an assert lately (daemon/state/quarantine.h). */
 BH_MUST_USE struct bh_node_link *bh_node_link_new(struct bh_links_shared *shared, const char *path);
 void bh_node_link_free(struct bh_node_link *link); /* as bh_node_link_reset before */
+
+/* What the owner thread works on while it serves this link. */
+struct bh_work bh_node_link_work(const struct bh_node_link *link);
 
 const char *bh_node_link_path(const struct bh_node_link *link);
 bool bh_node_link_is_connected(const struct bh_node_link *link);

@@ -41,7 +41,7 @@ bh_node_links_new(struct bh_core *core)
     links->shared.arena = bh_arena_new(MESSAGE_ARENA_MAX);
     links->shared.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     BH_ASSERT(links->shared.epoll_fd >= 0);
-    pthread_mutex_init(&links->shared.mutex, NULL);
+    bh_mutex_init(&links->shared.mutex, BH_LOCK_LINKS);
     return links;
 }
 
@@ -57,7 +57,7 @@ bh_node_links_free(struct bh_node_links *links)
     free(links->shared.of_node);
     close(links->shared.epoll_fd);
     bh_arena_free(links->shared.arena);
-    pthread_mutex_destroy(&links->shared.mutex);
+    bh_mutex_fini(&links->shared.mutex);
     free(links);
 }
 
@@ -178,9 +178,9 @@ links_scan(struct bh_node_links *links)
     if (paths->full && !links->logged_full)
         bh_log(NODE_REFUSED, BH_STR("folder", place), BH_U64("most", BH_NODE_LINKS_MAX));
     links->logged_full = paths->full;
-    pthread_mutex_lock(&links->shared.mutex);
+    bh_mutex_lock(&links->shared.mutex);
     links_merge(links, paths);
-    pthread_mutex_unlock(&links->shared.mutex);
+    bh_mutex_unlock(&links->shared.mutex);
     links_free_paths(paths);
     links->scan_ns = bh_time_monotonic() + (links->count ? scan_pause_ns : scan_pause_empty_ns);
 }
@@ -218,10 +218,14 @@ bh_node_links_receive(struct bh_node_links *links, struct bh_err *err)
 {
     struct epoll_event ready[READY_MAX];
     int count = epoll_wait(links->shared.epoll_fd, ready, READY_MAX, 0);
+    const struct bh_work before = *bh_work_get();
     bh_rc rc = BH_OK;
 
-    for (int i = 0; i < count && rc == BH_OK; i++)
+    for (int i = 0; i < count && rc == BH_OK; i++) {
+        bh_work_set(bh_node_link_work(ready[i].data.ptr));
         rc = bh_node_link_receive(ready[i].data.ptr, err);
+    }
+    bh_work_set(before);
     return rc;
 }
 
@@ -257,16 +261,21 @@ void
 bh_node_links_release(struct bh_node_links *links)
 {
     struct bh_links_shared *shared = &links->shared;
+    const struct bh_work before = *bh_work_get();
     uint32_t count;
     const struct bh_effect *effects = bh_core_effects(shared->core, &count);
 
-    for (struct bh_node_link *link = shared->touched; link;)
+    for (struct bh_node_link *link = shared->touched; link;) {
+        bh_work_set(bh_node_link_work(link));
         link = bh_node_link_acknowledge(link);
+    }
     for (uint32_t i = 0; i < count; i++) {
         struct bh_node_link *link = link_of(links, effects[i].node);
 
-        if (link && bh_node_link_accepts_orders(link))
-            bh_node_link_order(link, &effects[i]);
+        if (!link || !bh_node_link_accepts_orders(link))
+            continue;
+        bh_work_set(bh_node_link_work(link));
+        bh_node_link_order(link, &effects[i]);
     }
     for (uint32_t i = 0; i < shared->core->verify_count; i++) {
         struct bh_node_link *link = link_of(links, shared->core->verifies[i].node);
@@ -274,8 +283,11 @@ bh_node_links_release(struct bh_node_links *links)
         if (link)
             bh_node_link_verify(link, &shared->core->verifies[i]);
     }
-    for (struct bh_node_link *link = shared->touched; link;)
+    for (struct bh_node_link *link = shared->touched; link;) {
+        bh_work_set(bh_node_link_work(link));
         link = bh_node_link_finish(link);
+    }
+    bh_work_set(before);
     shared->touched = NULL;
     bh_core_released(shared->core);
 }
@@ -294,10 +306,10 @@ bh_node_links_inventory(struct bh_node_links *links, uint32_t *cursor, struct bh
 {
     bool found = false;
 
-    pthread_mutex_lock(&links->shared.mutex);
+    bh_mutex_lock(&links->shared.mutex);
     while (!found && *cursor < links->count)
         found = bh_node_link_inventory(links->items[(*cursor)++], ret_json);
-    pthread_mutex_unlock(&links->shared.mutex);
+    bh_mutex_unlock(&links->shared.mutex);
     return found;
 }
 
@@ -307,10 +319,10 @@ bh_node_links_verdict(struct bh_node_links *links, uint64_t request, uint32_t *c
 {
     bool found = false;
 
-    pthread_mutex_lock(&links->shared.mutex);
+    bh_mutex_lock(&links->shared.mutex);
     for (; !found && *cursor < links->count * BH_NODE_VERDICTS; ++*cursor)
         found = bh_node_link_verdict(links->items[*cursor / BH_NODE_VERDICTS], *cursor % BH_NODE_VERDICTS,
                                      request, ret_json);
-    pthread_mutex_unlock(&links->shared.mutex);
+    bh_mutex_unlock(&links->shared.mutex);
     return found;
 }

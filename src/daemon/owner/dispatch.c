@@ -1,5 +1,6 @@
 #include "daemon/owner/dispatch.h"
 
+#include "base/time.h"
 #include "daemon/authorization/command.h"
 #include "daemon/changes/accounts.h"
 #include "daemon/changes/cordon.h"
@@ -56,6 +57,9 @@ bh_dispatch_run(struct bh_core *core, const struct bh_command *command, struct b
     *ret_answer = (struct bh_answer){ 0 };
     core->decided = (struct bh_verdict){ false, 0 };
     seq = core->journal.next_seq;
+    bh_work_get()->tenant = command->tenant.v;
+    if (bh_quarantine_check(core->quarantine, bh_work_get(), bh_time_now(), err) != BH_OK)
+        return bh_command_record_failure(core, command, err);
     if (keyed) {
         rc = bh_replies_find(core, command, arena, ret_answer, err);
         if (rc == BH_CONFLICT)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/authorization/allowance.h"
@@ -30,6 +31,7 @@
 #include "daemon/nodes/orders.h"
 #include "daemon/owner/dispatch.h"
 #include "daemon/owner/forecaster.h"
+#include "daemon/owner/queued_refusal.h"
 #include "daemon/owner/start.h"
 #include "daemon/owner/unauthenticated.h"
 #include "wire/message.h"
@@ -44,20 +46,16 @@ struct owner_request {
     /* or a question */
     bh_question question;
     void *question_self;
+    /* of either */
+    struct bh_work work; /* of the worker */
     /* the result */
     struct bh_err *err;
     bh_rc rc;
     sem_t finished;
 };
 
-enum { TARGET_SIZE = 120 };
-
-/* A record that nobody waits for: copied, since the worker goes on. */
-struct refusal {
-    struct bh_caller caller;
-    char token[16], target[TARGET_SIZE];
-    struct bh_counted_refusal what;
-};
+/* Of the owner thread, where nobody asked for it. */
+static const struct bh_work own_work = { .kind = BH_WORK_OWN, .owner = true };
 
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
 static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
@@ -72,17 +70,18 @@ struct bh_owner_thread {
     struct bh_core *core;
     struct bh_node_links *links;
     struct bh_forecaster *forecaster;
-    bh_ns full_until_ns; /* the disk was full: nothing is written until then */
-    bh_ns refresh_ns;    /* reasons in rows are not refreshed before */
-    uint64_t abandon_ns; /* orders that nothing waits for are not looked for before */
-    bool full;           /* and that was said; until the next commit succeeds */
-    struct refusal *taken;
+    bh_ns paused_until_ns; /* nothing is written until then: the disk was full, */
+    bool held;             /* or the daemon's own work failed asserts (daemon/state/quarantine.h) */
+    bh_ns refresh_ns;      /* reasons in rows are not refreshed before */
+    uint64_t abandon_ns;   /* orders that nothing waits for are not looked for before */
+    bool full;             /* the disk; logged; until the next commit succeeds */
+    struct bh_queued_refusal *taken;
     uint64_t taken_more;
     struct bh_unauthenticated taken_unauthenticated;
     /* shared, under mutex */
-    pthread_mutex_t mutex;
+    struct bh_mutex mutex;
     struct owner_request *first, **last;
-    struct refusal *refusals;
+    struct bh_queued_refusal *refusals;
     uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
     uint64_t unknown_more;                     /* for whom there was no room */
     struct bh_unauthenticated unauthenticated; /* credentials that were nobody's */
@@ -109,7 +108,9 @@ owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
 {
     sem_init(&request->finished, 0, 0);
     request->rc = bh_err_set(request->err, BH_UNAVAILABLE, "the daemon is stopping");
-    pthread_mutex_lock(&owner->mutex);
+    request->work = *bh_work_get();
+    request->work.owner = true;
+    bh_mutex_lock(&owner->mutex);
     if (owner->stopping) {
         sem_post(&request->finished);
     } else {
@@ -120,7 +121,7 @@ owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
         if (was_empty)
             owner_wake(owner);
     }
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     while (sem_wait(&request->finished) != 0)
         ;
     sem_destroy(&request->finished);
@@ -167,38 +168,6 @@ owner_port_ask_forecast(void *self, bh_forecast_question question, void *questio
     return owner_port_ask(self, owner_run_forecast_question, &request, err);
 }
 
-static bool
-owner_is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
-                  const struct bh_counted_refusal *what)
-{
-    const struct bh_refused_request *last = &refusal->what.what, *next = &what->what;
-
-    return last->op == next->op && refusal->what.res == what->res
-           && strcmp(last->verb ? last->verb : "", next->verb ? next->verb : "") == 0
-           && bh_same(last->tenant, next->tenant) && strcmp(last->object.type, next->object.type) == 0
-           && last->verdict.rule == next->verdict.rule && last->verdict.allow == next->verdict.allow
-           && bh_same(last->job, next->job) && last->object.id == next->object.id
-           && strcmp(refusal->target, next->target ? next->target : "") == 0
-           && refusal->caller.via == caller->via && refusal->caller.uid == caller->uid
-           && refusal->caller.subject.uid == caller->subject.uid
-           && refusal->caller.subject.principal.v == caller->subject.principal.v
-           && strcmp(refusal->token, caller->token ? caller->token : "") == 0;
-}
-
-static void
-owner_queue_refusal(struct refusal *refusal, const struct bh_caller *caller,
-                    const struct bh_counted_refusal *what)
-{
-    *refusal = (struct refusal){ .caller = *caller, .what = *what };
-    refusal->caller.subject.gids = NULL;
-    refusal->caller.name = refusal->caller.idempotency_key = NULL;
-    refusal->what.what.target = NULL;
-    if (what->what.target)
-        snprintf(refusal->target, sizeof refusal->target, "%s", what->what.target);
-    if (caller->token)
-        memcpy(refusal->token, caller->token, strnlen(caller->token, sizeof refusal->token - 1));
-}
-
 /* Of who is not known the kernel says which Unix user it is, and that is a record.  Over HTTPS
  * there is an address at most, which no record holds: that is none.  Nor is a stranger's request
  * that came too often, so that its rate bounds this, too. */
@@ -215,22 +184,22 @@ owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_r
     struct bh_owner_thread *owner = self;
     const struct bh_counted_refusal what = { *attempt, err->rc, 1 };
     bool unknown_caller = caller->subject.principal.v == 0;
-    struct refusal *last;
+    struct bh_queued_refusal *last;
 
     if (!owner_is_for_a_record(caller, err->rc))
         return;
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     last = owner->refusal_count > 0 ? &owner->refusals[owner->refusal_count - 1] : NULL;
-    if (last && owner_is_repeated(last, caller, &what)) {
+    if (last && bh_queued_refusal_is(last, caller, &what)) {
         last->what.times++;
     } else if (unknown_caller && owner->unknown_count == UNKNOWN_MAX) {
         owner->unknown_more++; /* they leave room for who is known */
     } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
-        owner_queue_refusal(&owner->refusals[owner->refusal_count++], caller, &what);
+        bh_queued_refusal_set(&owner->refusals[owner->refusal_count++], caller, &what);
         owner->unknown_count += unknown_caller;
         owner_wake(owner);
     }
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
 }
 
 static void
@@ -238,10 +207,10 @@ owner_port_unauthenticated(void *self, uint64_t token)
 {
     struct bh_owner_thread *owner = self;
 
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     if (!owner->stopping && !bh_unauthenticated_add(&owner->unauthenticated, token))
         owner_wake(owner);
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
 }
 
 static const struct bh_directory *
@@ -317,6 +286,14 @@ owner_port_last_signed(void *self)
                                atomic_load(&owner->core->signed_ns) };
 }
 
+static bh_rc
+owner_port_admit(void *self, const struct bh_work *work, struct bh_err *err)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_quarantine_check(owner->core->quarantine, work, bh_time_now(), err);
+}
+
 static const char *
 owner_port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
@@ -343,6 +320,7 @@ static const struct bh_owner_ops port_ops = {
     .tally = owner_port_tally,
     .last_signed = owner_port_last_signed,
     .log_path = owner_port_log_path,
+    .admit = owner_port_admit,
 };
 
 struct bh_owner
@@ -356,7 +334,7 @@ bh_owner_port(struct bh_owner_thread *owner)
 static bool
 owner_paused(const struct bh_owner_thread *owner)
 {
-    return bh_time_monotonic() < owner->full_until_ns;
+    return bh_time_monotonic() < owner->paused_until_ns;
 }
 
 /* Takes up to batch_max wishes and all refusals; the rest stays queued. */
@@ -366,7 +344,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
     struct owner_request *first, **end;
     bool later = owner_paused(owner);
 
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     first = owner->first;
     end = &owner->first;
     for (uint32_t n = 0; *end && n < owner->core->config->batch_max; n++)
@@ -389,7 +367,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
         owner->unauthenticated = (struct bh_unauthenticated){ 0 };
     }
     *ret_stopping = owner->stopping;
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     return first;
 }
 
@@ -415,8 +393,10 @@ owner_run_commands(struct bh_owner_thread *owner, struct owner_request *request,
         request->rc = bh_allowance_check_disk(owner->core, request->command, request->err);
         if (request->rc != BH_OK)
             continue;
+        bh_work_set(request->work);
         request->rc =
             bh_dispatch_run(owner->core, request->command, request->arena, request->answer, request->err);
+        bh_work_set(own_work);
         if (bh_core_is_fatal(request->rc)) {
             *ret_why = *request->err;
             return false;
@@ -441,10 +421,9 @@ owner_run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err 
 {
     ret_why->rc = BH_OK;
     for (uint32_t i = 0; i < count; i++) {
-        struct refusal *refusal = &owner->taken[i];
+        struct bh_queued_refusal *refusal = &owner->taken[i];
 
-        refusal->caller.token = refusal->token[0] ? refusal->token : NULL;
-        refusal->what.what.target = refusal->target[0] ? refusal->target : NULL;
+        bh_queued_refusal_point(refusal);
         ret_why->rc = bh_command_refused(owner->core, &refusal->caller, &refusal->what);
         if (ret_why->rc != BH_OK)
             break;
@@ -484,7 +463,9 @@ owner_answer_questions(struct bh_owner_thread *owner, struct owner_request *requ
     for (; request; request = request->next) {
         if (!request->question)
             continue;
+        bh_work_set(request->work);
         request->question(request->question_self, owner->core->state.engine, bh_core_now(owner->core));
+        bh_work_set(own_work);
         request->rc = BH_OK;
     }
 }
@@ -493,7 +474,8 @@ static void
 owner_fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, const struct bh_err *why)
 {
     if (why->rc == BH_FULL) {
-        owner->full_until_ns = bh_time_monotonic() + full_pause_ns;
+        owner->paused_until_ns = bh_time_monotonic() + full_pause_ns;
+        owner->held = false;
         if (!owner->full)
             bh_log(DISK_FULL, BH_ERRLOG(why));
         owner->full = true;
@@ -549,13 +531,22 @@ owner_change_all(struct bh_owner_thread *owner, struct owner_request *requests, 
     return bh_core_commit(owner->core, err);
 }
 
-/* While the disk is known to be full: reads are served, changes are refused by name. */
+static bh_rc
+owner_explain_pause(const struct bh_owner_thread *owner, struct bh_err *err)
+{
+    if (owner->held)
+        return bh_err_set(
+            err, BH_UNAVAILABLE,
+            "bulkheadd fails an internal check by itself: reads are served, changes are refused");
+    return bh_err_set(err, BH_FULL, "the disk is full: reads are served, changes are refused");
+}
+
+/* During a pause reads are served, changes are refused by name. */
 static void
 owner_refuse_changes(struct bh_owner_thread *owner, struct owner_request *requests)
 {
     for (struct owner_request *request = requests; request; request = request->next)
-        request->rc =
-            bh_err_set(request->err, BH_FULL, "the disk is full: reads are served, changes are refused");
+        request->rc = owner_explain_pause(owner, request->err);
     owner_answer_questions(owner, requests);
 }
 
@@ -594,7 +585,7 @@ owner_sleep_ms(const struct bh_owner_thread *owner)
     uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
     if (owner_paused(owner))
-        return (int)((owner->full_until_ns - monotonic) / BH_NS_PER_MS) + 1;
+        return (int)((owner->paused_until_ns - monotonic) / BH_NS_PER_MS) + 1;
     if (tick <= now || try <= monotonic || update_ns <= now)
         return 0;
     if (owner->core->reasons_stale && refresh_pause_ns < wait)
@@ -662,12 +653,12 @@ owner_refuse_pending(struct bh_owner_thread *owner)
 {
     struct owner_request *left;
 
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     owner->stopping = true;
     left = owner->first;
     owner->first = NULL;
     owner->last = &owner->first;
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     owner_finish_requests(left);
 }
 
@@ -677,6 +668,7 @@ owner_run_thread(void *self)
     struct bh_owner_thread *owner = self;
     bool more = true;
 
+    bh_work_set(own_work);
     while (more) {
         const struct bh_signing *signing = &owner->core->journal.checkpoints.signing;
         struct pollfd fds[3] = {
@@ -713,6 +705,7 @@ bh_rc
 bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct bh_err *err)
 {
     struct bh_owner_thread *owner = calloc(1, sizeof *owner);
+    uint64_t held_ns = bh_quarantine_own_ns(core->quarantine, bh_time_now());
 
     BH_ASSERT(owner);
     owner->core = core;
@@ -724,9 +717,10 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
     BH_ASSERT(owner->refusals && owner->taken);
-    pthread_mutex_init(&owner->mutex, NULL);
-    owner->full = core->start_due;
-    owner->full_until_ns = core->start_due ? bh_time_monotonic() + full_pause_ns : 0;
+    bh_mutex_init(&owner->mutex, BH_LOCK_OWNER);
+    owner->held = held_ns > 0;
+    owner->full = core->start_due && !owner->held;
+    owner->paused_until_ns = bh_time_monotonic() + (owner->full ? full_pause_ns : held_ns);
     owner->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (owner->wake_fd < 0 || pthread_create(&owner->thread, NULL, owner_run_thread, owner) != 0)
         return bh_err_errno(err, "start the owner thread");
@@ -737,10 +731,10 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
 void
 bh_owner_halt(struct bh_owner_thread *owner)
 {
-    pthread_mutex_lock(&owner->mutex);
+    bh_mutex_lock(&owner->mutex);
     owner->stopping = true;
     owner_wake(owner);
-    pthread_mutex_unlock(&owner->mutex);
+    bh_mutex_unlock(&owner->mutex);
     bh_hub_stop(owner->core->hub);
 }
 
@@ -781,7 +775,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
     bh_node_links_free(owner->links);
     bh_forecaster_close(owner->forecaster);
     close(owner->wake_fd);
-    pthread_mutex_destroy(&owner->mutex);
+    bh_mutex_fini(&owner->mutex);
     free(owner->refusals);
     free(owner->taken);
     free(owner);

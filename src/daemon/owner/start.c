@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "base/time.h"
 #include "daemon/batch/abandoned_orders.h"
 #include "daemon/batch/batch.h"
 #include "daemon/batch/names.h"
@@ -41,8 +42,15 @@ start_record(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_start_record(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = start_record(core, err);
+    uint64_t held_ns = bh_quarantine_own_ns(core->quarantine, bh_time_now());
+    bh_rc rc;
 
+    if (held_ns > 0) {
+        bh_log(CHANGES_HELD, BH_U64("seconds", held_ns / BH_NS_PER_S));
+        core->start_due = true;
+        return BH_OK;
+    }
+    rc = start_record(core, err);
     if (rc != BH_FULL)
         return rc;
     core->start_due = true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/time.h"
 
 struct bh_ticker {
@@ -14,8 +15,8 @@ struct bh_ticker {
     uint64_t interval_ns;
     pthread_t thread;
     /* shared, under mutex */
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    struct bh_mutex mutex;
+    struct bh_condition changed;
     bool stopping;
 };
 
@@ -23,17 +24,14 @@ struct bh_ticker {
 static bool
 ticker_wait(struct bh_ticker *ticker)
 {
-    bh_ns until_ns = bh_time_monotonic() + ticker->interval_ns;
-    struct timespec until = { .tv_sec = (time_t)(until_ns / BH_NS_PER_S),
-                              .tv_nsec = (long)(until_ns % BH_NS_PER_S) };
-    bool more;
-    int rc = 0;
+    bh_ns until = bh_time_monotonic() + ticker->interval_ns;
+    bool more, in_time = true;
 
-    pthread_mutex_lock(&ticker->mutex);
-    while (!ticker->stopping && rc == 0)
-        rc = pthread_cond_clockwait(&ticker->changed, &ticker->mutex, CLOCK_MONOTONIC, &until);
+    bh_mutex_lock(&ticker->mutex);
+    while (!ticker->stopping && in_time)
+        in_time = bh_condition_wait_until(&ticker->changed, &ticker->mutex, until);
     more = !ticker->stopping;
-    pthread_mutex_unlock(&ticker->mutex);
+    bh_mutex_unlock(&ticker->mutex);
     return more;
 }
 
@@ -55,8 +53,8 @@ bh_ticker_start(uint64_t interval_ns, void (*tick)(void *self), void *self, stru
 
     BH_ASSERT(ticker);
     *ticker = (struct bh_ticker){ .tick = tick, .self = self, .interval_ns = interval_ns };
-    pthread_mutex_init(&ticker->mutex, NULL);
-    pthread_cond_init(&ticker->changed, NULL);
+    bh_mutex_init(&ticker->mutex, BH_LOCK_TICKER);
+    bh_condition_init(&ticker->changed);
     errno = pthread_create(&ticker->thread, NULL, run_thread, ticker);
     if (errno != 0) {
         free(ticker);
@@ -71,12 +69,12 @@ bh_ticker_stop(struct bh_ticker *ticker)
 {
     if (!ticker)
         return;
-    pthread_mutex_lock(&ticker->mutex);
+    bh_mutex_lock(&ticker->mutex);
     ticker->stopping = true;
-    pthread_cond_signal(&ticker->changed);
-    pthread_mutex_unlock(&ticker->mutex);
+    bh_condition_signal(&ticker->changed);
+    bh_mutex_unlock(&ticker->mutex);
     pthread_join(ticker->thread, NULL);
-    pthread_cond_destroy(&ticker->changed);
-    pthread_mutex_destroy(&ticker->mutex);
+    bh_condition_fini(&ticker->changed);
+    bh_mutex_fini(&ticker->mutex);
     free(ticker);
 }

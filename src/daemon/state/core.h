@@ -12,6 +12,7 @@
 #include "daemon/names/catalog.h"
 #include "daemon/state/hub.h"
 #include "daemon/state/keyring.h"
+#include "daemon/state/quarantine.h"
 #include "daemon/state/refusals.h"
 #include "daemon/state/same_spec.h"
 #include "daemon/state/tally.h"
@@ -99,15 +100,17 @@ struct bh_core {
     struct bh_state state;
     struct bh_catalog *catalog;
     struct bh_hub *hub;
-    struct bh_step step;                  /* of the last event */
-    uint64_t recorded_by[BH_EFFECTS_MAX]; /* of its effects on jobs: the record that says so */
-    struct bh_arena *arena;               /* reset at every commit */
-    struct bh_batch_reply *replies;       /* of the open batch, in `arena` */
-    struct bh_batch_document *documents;  /* the same */
-    struct bh_batch_created *taken;       /* likewise: jobs and tokens that were made */
-    bool tokens_changed;                  /* in the open batch */
-    struct bh_refusals refusals;          /* that repeat */
-    struct bh_verdict decided;            /* on the command that runs; false: nothing yet */
+    const struct bh_quarantine *quarantine; /* what failed an assert lately; NULL: nothing */
+    const struct bh_event *stepping;        /* the event in hand, for a failed assert; NULL: none */
+    struct bh_step step;                    /* of the last event */
+    uint64_t recorded_by[BH_EFFECTS_MAX];   /* of its effects on jobs: the record that says so */
+    struct bh_arena *arena;                 /* reset at every commit */
+    struct bh_batch_reply *replies;         /* of the open batch, in `arena` */
+    struct bh_batch_document *documents;    /* the same */
+    struct bh_batch_created *taken;         /* likewise: jobs and tokens that were made */
+    bool tokens_changed;                    /* in the open batch */
+    struct bh_refusals refusals;            /* that repeat */
+    struct bh_verdict decided;              /* on the command that runs; false: nothing yet */
     struct bh_disk disk;
     struct bh_access *access;          /* of jobs to datasets; daemon/batch/access.h */
     struct bh_open_orders open_orders; /* in the log without an outcome */

@@ -1,17 +1,16 @@
 #include "daemon/state/hub.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/lock.h"
 #include "base/time.h"
 
 enum { RING = 4096 };
 
 struct bh_hub {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    struct bh_mutex mutex;
+    struct bh_condition changed;
     /* shared, under mutex */
     struct bh_change ring[RING];
     uint64_t next; /* number of the next change; the first is 1 */
@@ -22,14 +21,10 @@ struct bh_hub *
 bh_hub_new(void)
 {
     struct bh_hub *hub = calloc(1, sizeof *hub);
-    pthread_condattr_t attributes;
 
     BH_ASSERT(hub);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&hub->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&hub->mutex, NULL);
+    bh_condition_init(&hub->changed);
+    bh_mutex_init(&hub->mutex, BH_LOCK_HUB);
     hub->next = 1;
     return hub;
 }
@@ -39,8 +34,8 @@ bh_hub_free(struct bh_hub *hub)
 {
     if (!hub)
         return;
-    pthread_cond_destroy(&hub->changed);
-    pthread_mutex_destroy(&hub->mutex);
+    bh_condition_fini(&hub->changed);
+    bh_mutex_fini(&hub->mutex);
     free(hub);
 }
 
@@ -49,35 +44,35 @@ bh_hub_put(struct bh_hub *hub, const struct bh_change *changes, uint32_t count)
 {
     if (count == 0)
         return;
-    pthread_mutex_lock(&hub->mutex);
+    bh_mutex_lock(&hub->mutex);
     for (uint32_t i = 0; i < count; i++) {
         struct bh_change *slot = &hub->ring[hub->next % RING];
 
         *slot = changes[i];
         slot->number = hub->next++;
     }
-    pthread_cond_broadcast(&hub->changed);
-    pthread_mutex_unlock(&hub->mutex);
+    bh_condition_broadcast(&hub->changed);
+    bh_mutex_unlock(&hub->mutex);
 }
 
 void
 bh_hub_stop(struct bh_hub *hub)
 {
-    pthread_mutex_lock(&hub->mutex);
+    bh_mutex_lock(&hub->mutex);
     hub->stopping = true;
-    pthread_cond_broadcast(&hub->changed);
-    pthread_mutex_unlock(&hub->mutex);
+    bh_condition_broadcast(&hub->changed);
+    bh_mutex_unlock(&hub->mutex);
 }
 
-/* Under mutex: wait until something above `after` is there, or the time is over. */
+/* Wait until something above `after` is there, or the time is over. */
 static void
 wait_above(struct bh_hub *hub, uint64_t after, uint64_t wait_ns)
 {
     bh_ns deadline = bh_time_monotonic() + wait_ns;
-    struct timespec until = { (time_t)(deadline / BH_NS_PER_S), (long)(deadline % BH_NS_PER_S) };
 
+    BH_ASSERT(bh_mutex_is_held(&hub->mutex));
     while (hub->next <= after + 1 && !hub->stopping)
-        if (pthread_cond_timedwait(&hub->changed, &hub->mutex, &until) == ETIMEDOUT)
+        if (!bh_condition_wait_until(&hub->changed, &hub->mutex, deadline))
             return;
 }
 
@@ -86,9 +81,9 @@ bh_hub_number(struct bh_hub *hub)
 {
     uint64_t number;
 
-    pthread_mutex_lock(&hub->mutex);
+    bh_mutex_lock(&hub->mutex);
     number = hub->next - 1;
-    pthread_mutex_unlock(&hub->mutex);
+    bh_mutex_unlock(&hub->mutex);
     return number;
 }
 
@@ -97,12 +92,12 @@ bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns, struct bh_chan
 {
     uint32_t count = 0;
 
-    pthread_mutex_lock(&hub->mutex);
+    bh_mutex_lock(&hub->mutex);
     wait_above(hub, after, wait_ns);
     if (hub->next > RING && after < hub->next - RING)
         after = hub->next - RING;
     for (uint64_t n = after + 1; n < hub->next && count < max; n++)
         ret_changes[count++] = hub->ring[n % RING];
-    pthread_mutex_unlock(&hub->mutex);
+    bh_mutex_unlock(&hub->mutex);
     return count;
 }

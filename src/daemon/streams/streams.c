@@ -1,6 +1,5 @@
 #include "daemon/streams/streams.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "base/time.h"
 #include "daemon/streams/stream_relay.h"
 #include "ports/crypto.h"
@@ -36,8 +36,8 @@ struct streams_slot {
 struct bh_streams {
     struct bh_owner owner;
     const struct bh_crypto_ops *crypto;
-    pthread_mutex_t mutex;
-    pthread_cond_t ended;
+    struct bh_mutex mutex;
+    struct bh_condition ended;
     /* under mutex */
     struct streams_slot slots[BH_STREAMS_MAX];
     uint32_t relayed; /* threads that carry */
@@ -52,32 +52,20 @@ bh_streams_new(struct bh_owner owner, const struct bh_crypto_ops *crypto)
     BH_ASSERT(streams);
     streams->owner = owner;
     streams->crypto = crypto;
-    pthread_mutex_init(&streams->mutex, NULL);
-    pthread_cond_init(&streams->ended, NULL);
+    bh_mutex_init(&streams->mutex, BH_LOCK_STREAMS);
+    bh_condition_init(&streams->ended);
     return streams;
-}
-
-static void
-streams_lock(struct bh_streams *streams)
-{
-    pthread_mutex_lock(&streams->mutex);
-}
-
-static void
-streams_unlock(struct bh_streams *streams)
-{
-    pthread_mutex_unlock(&streams->mutex);
 }
 
 /* ---- how many ---- */
 
-/* Under the mutex. */
 static bh_rc
 streams_check_quota(const struct bh_streams *streams, bh_job_id job, bh_principal_id principal,
                     struct bh_err *err)
 {
     uint32_t of_job = 0, of_principal = 0, all = 0;
 
+    BH_ASSERT(bh_mutex_is_held(&streams->mutex));
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
         const struct streams_slot *slot = &streams->slots[i];
 
@@ -102,9 +90,9 @@ streams_port_check_quota(void *self, bh_job_id job, bh_principal_id principal, s
     struct bh_streams *streams = self;
     bh_rc rc;
 
-    streams_lock(streams);
+    bh_mutex_lock(&streams->mutex);
     rc = streams_check_quota(streams, job, principal, err);
-    streams_unlock(streams);
+    bh_mutex_unlock(&streams->mutex);
     return rc;
 }
 
@@ -123,12 +111,12 @@ streams_finish(struct bh_streams *streams, struct streams_slot *slot)
     struct bh_err ignored;
 
     (void)!streams->owner.ops->command(streams->owner.self, &command, arena, &answer, &ignored);
-    streams_lock(streams);
+    bh_mutex_lock(&streams->mutex);
     free(slot->socket);
     free(slot->message);
     *slot = (struct streams_slot){ .state = FREE };
-    pthread_cond_broadcast(&streams->ended);
-    streams_unlock(streams);
+    bh_condition_broadcast(&streams->ended);
+    bh_mutex_unlock(&streams->mutex);
 }
 
 void
@@ -138,14 +126,14 @@ bh_streams_expire(struct bh_streams *streams)
         struct streams_slot *slot = &streams->slots[i];
         bool late;
 
-        streams_lock(streams);
+        bh_mutex_lock(&streams->mutex);
         late = slot->state == PENDING && (streams->stopping || slot->expires < bh_time_monotonic());
         if (late) {
             slot->state = CLOSING;
             slot->end.res = BH_TIMEOUT;
             slot->end.status = -1;
         }
-        streams_unlock(streams);
+        bh_mutex_unlock(&streams->mutex);
         if (late)
             streams_finish(streams, slot);
     }
@@ -167,15 +155,15 @@ bh_streams_stop(struct bh_streams *streams)
 
     if (!streams)
         return;
-    streams_lock(streams);
+    bh_mutex_lock(&streams->mutex);
     streams->stopping = true;
-    streams_unlock(streams);
+    bh_mutex_unlock(&streams->mutex);
     bh_streams_expire(streams);
     for (bool quiet = false; !quiet && bh_time_monotonic() < until;) {
         bh_time_sleep(10 * BH_NS_PER_MS);
-        streams_lock(streams);
+        bh_mutex_lock(&streams->mutex);
         quiet = streams_is_quiet(streams);
-        streams_unlock(streams);
+        bh_mutex_unlock(&streams->mutex);
     }
 }
 
@@ -188,8 +176,8 @@ bh_streams_free(struct bh_streams *streams)
         free(streams->slots[i].socket);
         free(streams->slots[i].message);
     }
-    pthread_cond_destroy(&streams->ended);
-    pthread_mutex_destroy(&streams->mutex);
+    bh_condition_fini(&streams->ended);
+    bh_mutex_fini(&streams->mutex);
     free(streams);
 }
 
@@ -284,10 +272,10 @@ streams_port_admit(void *self, const struct bh_stream_opening *opening,
     made.message = streams_encode(&message, &made.message_length);
     if (!made.socket || !made.message)
         rc = bh_err_set(err, BH_RANGE, "the command is too long");
-    streams_lock(streams);
+    bh_mutex_lock(&streams->mutex);
     if (rc == BH_OK)
         rc = streams_fill_slot(streams, opening, &made, err);
-    streams_unlock(streams);
+    bh_mutex_unlock(&streams->mutex);
     if (rc == BH_OK) {
         memcpy(ret_ticket, made.ticket, sizeof made.ticket);
         return BH_OK;
@@ -312,6 +300,7 @@ struct relayed {
 static struct streams_slot *
 streams_find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id principal)
 {
+    BH_ASSERT(bh_mutex_is_held(&streams->mutex));
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
         struct streams_slot *slot = &streams->slots[i];
 
@@ -322,11 +311,12 @@ streams_find_slot(struct bh_streams *streams, const char *ticket, bh_principal_i
     return NULL;
 }
 
-/* Under the mutex: take the slot's own stream, or one connection more. */
+/* Take the slot's own stream, or one connection more. */
 static bh_rc
 streams_acquire_slot(struct bh_streams *streams, struct streams_slot *slot, bool connection,
                      struct bh_err *err)
 {
+    BH_ASSERT(bh_mutex_is_held(&streams->mutex));
     if (streams->stopping)
         return bh_err_set(err, BH_UNAVAILABLE, "bulkheadd is ending");
     if (!slot || (connection && (slot->op != BH_OP_JOB_FORWARD || slot->state != OPEN))
@@ -350,7 +340,7 @@ streams_release(struct relayed *one, const struct bh_stream_end *end)
     struct bh_streams *streams = one->streams;
     struct streams_slot *slot = one->slot;
 
-    streams_lock(streams);
+    bh_mutex_lock(&streams->mutex);
     slot->end.in_bytes += end->in_bytes;
     slot->end.out_bytes += end->out_bytes;
     if (one->connection) {
@@ -361,10 +351,10 @@ streams_release(struct relayed *one, const struct bh_stream_end *end)
         slot->state = CLOSING; /* its connections see that and go */
     }
     while (!one->connection && slot->connections > 0)
-        pthread_cond_wait(&streams->ended, &streams->mutex);
+        bh_condition_wait(&streams->ended, &streams->mutex);
     streams->relayed--;
-    pthread_cond_broadcast(&streams->ended);
-    streams_unlock(streams);
+    bh_condition_broadcast(&streams->ended);
+    bh_mutex_unlock(&streams->mutex);
     if (!one->connection)
         streams_finish(streams, slot);
     one->permit.end(one->permit.self);
@@ -379,9 +369,9 @@ streams_may_continue(void *self)
     bh_ns now = bh_time_monotonic();
     bool open;
 
-    streams_lock(one->streams);
+    bh_mutex_lock(&one->streams->mutex);
     open = one->slot->state == OPEN && !one->streams->stopping;
-    streams_unlock(one->streams);
+    bh_mutex_unlock(&one->streams->mutex);
     if (!open || now - one->asked < PERMIT_EVERY_S * BH_NS_PER_S)
         return open;
     one->asked = now;
@@ -440,10 +430,10 @@ streams_port_open(void *self, const struct bh_stream_claim *claim, struct bh_upg
     *one = (struct relayed){
         .streams = streams, .node = -1, .connection = claim->port != 0, .asked = bh_time_monotonic()
     };
-    streams_lock(streams);
+    bh_mutex_lock(&streams->mutex);
     one->slot = streams_find_slot(streams, claim->ticket, claim->principal);
     rc = streams_acquire_slot(streams, one->slot, one->connection, err);
-    streams_unlock(streams);
+    bh_mutex_unlock(&streams->mutex);
     if (rc != BH_OK) {
         free(one);
         return rc;

@@ -414,6 +414,25 @@ reserve_model_of_lease(const struct bh_engine *engine, uint32_t slot)
     return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->placements[0].gpu))->model;
 }
 
+/* Whether the job's SKU still has the form that the places are of; a suspended gang goes back to
+ * what it had. */
+static bool
+reserve_is_offered(const struct bh_engine *engine, const struct claim *claim)
+{
+    const struct job *job = job_at(engine, claim->job);
+    const struct sku *sku = sku_at(engine, job->sku);
+    struct bh_need need;
+
+    if (!job->class)
+        return true;
+    need = bh_placement_need(engine, job->class);
+    for (uint32_t row = 0; row < sku->model_count; row++)
+        if (sku->profiles[row] == claim->placements[0].profile
+            && sku->models[row] == bh_reserve_model(engine, claim))
+            return bh_placement_by(engine, &need, row);
+    return false;
+}
+
 /* Whether the reservation is what it should be. */
 static bool
 reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
@@ -423,7 +442,8 @@ reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
         .engine = engine, .job = claim->job, .tenant = wanted.tenant, .past = bh_reserve_set(engine)
     };
 
-    if (claim->at_ns <= engine->core.now_ns || !bh_quota_permits(&search, &wanted))
+    if (claim->at_ns <= engine->core.now_ns || !reserve_is_offered(engine, claim)
+        || !bh_quota_permits(&search, &wanted))
         return false;
     search.by_ns = claim->at_ns;
     if (!bh_placement_possible(&search, claim->placements, claim->count))
@@ -455,6 +475,7 @@ bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue
     struct bh_reason why;
     struct reserve_offer offer;
 
+    BH_ASSERT(!entry->class || !bh_queue_is_blocked(engine, entry->class));
     if (!job || (reserve_wanted_by(engine, entry) & ~walk->headed) == 0)
         return false;
     search.closed = walk->headed;

@@ -310,10 +310,14 @@ decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry
     return true;
 }
 
-/* Place or resume it, or make room for it; else it is parked. */
+/* Place or resume it, or make room for it; else it is deferred, and may have room kept for it.
+ * One that a limit holds back is not: later walks do not see it. */
 static bool
-decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
+decide_try_entry(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
+                 struct bh_decision *ret_decision)
 {
+    if (entry->deferred)
+        return bh_reserve_decide(work, walk, entry, ret_decision);
     work->of_age_ns = 0;
     if (decide_is_blocked_by_limit(work, entry))
         return false;
@@ -322,7 +326,7 @@ decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct b
                      : decide_try_resume(work, entry, ret_decision))
         return true;
     bh_queue_defer(work->engine, entry, decide_wait_until(work, entry));
-    return false;
+    return bh_reserve_decide(work, walk, entry, ret_decision);
 }
 
 /* In order: who cannot be helped may be the first for some GPU model, and have room kept
@@ -336,8 +340,7 @@ decide_help_first(struct work *work, struct bh_decision *ret_decision)
 
     bh_queue_rewind(engine);
     while (bh_queue_next(engine, &entry))
-        if ((!entry.deferred && decide_try_entry(work, &entry, ret_decision))
-            || bh_reserve_decide(work, &walk, &entry, ret_decision))
+        if (decide_try_entry(work, &walk, &entry, ret_decision))
             return true;
     return bh_reserve_give_up(engine, &walk, ret_decision);
 }

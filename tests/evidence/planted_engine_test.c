@@ -24,7 +24,7 @@
 #include "engine/state/slots.h"
 #include "tests/evidence/play.h"
 
-enum { EVENTS_AFTER = 400, EVENTS_BETWEEN = 60, PLANTS_EACH = 16, HANG_S = 5, NEEDED_PERCENT = 90 };
+enum { EVENTS_AFTER = 400, EVENTS_BETWEEN = 60, PLANTS_EACH = 16, HANG_S = 1, NEEDED_PERCENT = 90 };
 
 static uint64_t plants_wanted = 600, seed_wanted = 1;
 static bool verbose;
@@ -480,7 +480,7 @@ static void
 plant_and_play(struct garden *garden, const struct plant *plant)
 {
     struct bh_engine *twin = bh_play_copy(garden->engine, NULL);
-    const struct rlimit no_core = { 0, 0 };
+    const struct rlimit no_core = { 0, 0 }, hang = { HANG_S, HANG_S };
 
     static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS };
 
@@ -489,7 +489,7 @@ plant_and_play(struct garden *garden, const struct plant *plant)
         signal(crashes[i], SIG_DFL); /* cmocka's would go on with the test */
     if (!verbose && !freopen("/dev/null", "w", stderr))
         _exit(WRONG);
-    alarm(HANG_S);
+    setrlimit(RLIMIT_CPU, &hang);
     _exit(spoil(garden, plant) ? play_beside(garden, twin) : NOT_PLANTED);
 }
 

@@ -65,6 +65,8 @@ health_count(struct bh_engine *engine, struct gpu_health *health)
 {
     bool now = health_wants_service(health);
 
+    BH_ASSERT(health->state < BH_HEALTHS && health->served <= 1);
+    BH_ASSERT(engine->core.to_service >= health->served);
     engine->core.to_service += (uint32_t)now - (uint32_t)health->served;
     health->served = now;
 }
@@ -101,6 +103,9 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     bool before = health->state == BH_HEALTH_NEEDS_REBOOT;
 
     BH_ASSERT((uint32_t)next < BH_HEALTHS);
+    BH_ASSERT(gpu->id != 0 && node->id != 0);
+    BH_ASSERT(health->state < BH_HEALTHS);
+    BH_ASSERT(!before || node->reboots > 0);
     engine->core.health_moves += health->state != next;
     health->state = (uint8_t)next;
     health->since_ns = work->now_ns;
@@ -125,6 +130,8 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
 static void
 health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
 {
+    BH_ASSERT(gpu_at(engine, slot)->id != 0);
+    BH_ASSERT((uint32_t)fault->ends < BH_FAULT_ENDS);
     for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
          at = partition_at(engine, at)->next_on_gpu) {
         struct partition *partition = partition_at(engine, at);
@@ -164,6 +171,7 @@ health_third_strike(struct work *work, struct gpu_health *health, uint64_t job)
 {
     uint32_t others = 0, at = 0;
 
+    BH_ASSERT(health->state < BH_HEALTHS);
     if (job == 0)
         return false;
     for (uint32_t i = 0; i < HEALTH_STRIKES; i++) {
@@ -197,6 +205,7 @@ bh_health_fault(struct work *work, const struct bh_ev_health *fault)
     enum bh_fault_then then = fault->then;
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(health->state < BH_HEALTHS);
     if (then == BH_THEN_COUNT)
         then = health_third_strike(work, health, health_job_hit(work->engine, slot, fault->partition))
                    ? BH_THEN_DRAIN
@@ -242,6 +251,7 @@ bh_health_ends(const struct bh_engine *engine, uint32_t slot)
 static void
 health_order(struct work *work, uint32_t slot, enum bh_effect_kind kind)
 {
+    BH_ASSERT(gpu_at(work->engine, slot)->health.waiting == 0);
     bh_effect_gpu(work, kind, slot);
     health_count(work->engine, &gpu_at(work->engine, slot)->health);
 }
@@ -273,6 +283,7 @@ health_empty(struct work *work, uint32_t slot)
 {
     bool done = true;
 
+    BH_ASSERT(gpu_at(work->engine, slot)->leased == 0);
     for (uint32_t at = gpu_at(work->engine, slot)->first_partition; at;) {
         const struct partition *partition = partition_at(work->engine, at);
         uint32_t next = partition->next_on_gpu;
@@ -291,6 +302,8 @@ health_serve(struct work *work, uint32_t slot)
     struct gpu *gpu = gpu_at(work->engine, slot);
     struct gpu_health *health = &gpu->health;
 
+    BH_ASSERT(gpu->id != 0 && health->served);
+    BH_ASSERT(health->state < BH_HEALTHS);
     if (health->waiting)
         return;
     if (health->state == BH_HEALTH_TESTING) {
@@ -316,6 +329,7 @@ health_expire(struct work *work, uint32_t slot)
 {
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
+    BH_ASSERT(health->until_ns != 0 && health->until_ns <= work->now_ns);
     if (health->state == BH_HEALTH_WAITING)
         health_enter(work, slot, BH_HEALTH_FENCED);
     else if (health->reset_due)
@@ -371,6 +385,7 @@ health_after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced
 {
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
+    BH_ASSERT(health->state == BH_HEALTH_RESETTING && health->waiting == 0);
     if (answer->outcome == BH_OUTCOME_OK) {
         health_forget_partitions(work, slot);
         memmove(&health->resets_ns[1], &health->resets_ns[0],
@@ -390,6 +405,7 @@ health_after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced
 static void
 health_after_test(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
 {
+    BH_ASSERT(gpu_at(work->engine, slot)->health.state == BH_HEALTH_TESTING);
     if (answer->outcome != BH_OUTCOME_OK)
         health_enter(work, slot, BH_HEALTH_DRAINING);
     else
@@ -404,6 +420,7 @@ bh_health_serviced(struct work *work, const struct bh_ev_serviced *answer)
     uint8_t effect = health->waiting;
 
     BH_ASSERT(slot != 0 && effect != 0);
+    BH_ASSERT(health->order != 0);
     health->waiting = 0;
     health->order = 0;
     if (health->state == BH_HEALTH_RESETTING && effect == BH_FX_RESET + 1)
@@ -420,6 +437,7 @@ bh_health_clear(struct work *work, uint32_t slot)
     enum bh_gpu_health state = (enum bh_gpu_health)health->state;
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(state < BH_HEALTHS);
     memset(health->resets_ns, 0, sizeof health->resets_ns);
     memset(health->strikes_ns, 0, sizeof health->strikes_ns);
     memset(health->strikes_job, 0, sizeof health->strikes_job);

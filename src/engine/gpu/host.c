@@ -260,6 +260,8 @@ bh_host_arrive(struct bh_engine *engine, uint32_t lease)
 {
     struct node *node = host_node_of(engine, lease);
 
+    BH_ASSERT(node->id != 0 && host_job_of(engine, lease)->id != 0);
+    BH_ASSERT(node->lasting <= node->leases && node->leases < engine->tables[TABLE_LEASE].capacity);
     node->leases++;
     node->lasting += bh_host_lasts(host_job_of(engine, lease));
     node->memory_used += host_job_of(engine, lease)->memory_mib;
@@ -273,6 +275,7 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
     struct node *node = host_node_of(engine, lease);
 
     BH_ASSERT(node->cpu_used >= host_job_of(engine, lease)->cpu_milli);
+    BH_ASSERT(node->id != 0 && host_job_of(engine, lease)->id != 0);
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
     node->cpu_used -= host_job_of(engine, lease)->cpu_milli;
 }
@@ -280,6 +283,8 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
 void
 bh_host_return(struct bh_engine *engine, uint32_t lease)
 {
+    BH_ASSERT(lease_at(engine, lease)->id != 0);
+    BH_ASSERT(node_at(engine, lease_at(engine, lease)->node)->leases > 0);
     host_node_of(engine, lease)->cpu_used += host_job_of(engine, lease)->cpu_milli;
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
 }
@@ -291,6 +296,8 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
 
     BH_ASSERT(node->leases > 0);
     BH_ASSERT(node->memory_used >= host_job_of(engine, lease)->memory_mib);
+    BH_ASSERT(node->lasting >= bh_host_lasts(host_job_of(engine, lease)));
+    BH_ASSERT(node->lasting <= node->leases && node->dedicating <= node->leases);
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
     node->leases--;
     node->lasting -= bh_host_lasts(host_job_of(engine, lease));

@@ -28,6 +28,8 @@ layout_is_under_way(const struct gpu *gpu)
 static void
 layout_want(struct bh_engine *engine, struct gpu *gpu, const struct gpu_layout *wanted)
 {
+    BH_ASSERT(gpu->id != 0 && wanted->count <= BH_LAYOUT_MAX && wanted->mode < BH_LAYOUT_MODES);
+    BH_ASSERT(engine->core.declared >= (gpu->wanted.mode != BH_LAYOUT_UNDECLARED));
     engine->core.declared -= gpu->wanted.mode != BH_LAYOUT_UNDECLARED;
     gpu->wanted = *wanted;
     if (!wanted->mode && gpu->share_limit)
@@ -78,6 +80,7 @@ bh_layout_set(struct work *work, const struct bh_ev_layout *event)
     struct gpu_layout wanted = layout_from_event(event);
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(event->partition_count <= BH_LAYOUT_MAX);
     if (!layout_is_under_way(gpu)) /* else the last state that was whole stays the one to go back to */
         gpu->before = gpu->wanted.mode == BH_LAYOUT_DECLARED ? gpu->wanted : layout_present(engine, gpu);
     layout_want(engine, gpu, &wanted);
@@ -272,6 +275,8 @@ bh_layout_update(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     bool once = gpu->wanted.mode == BH_LAYOUT_ONCE;
 
+    BH_ASSERT(gpu->id != 0 && gpu->gpu_layout < BH_LAYOUT_STATES);
+    BH_ASSERT(gpu->wanted.count <= BH_LAYOUT_MAX);
     if (!layout_is_under_way(gpu) || !layout_is_complete(engine, gpu))
         return;
     if (gpu->gpu_layout == BH_LAYOUT_UNDOING)
@@ -305,6 +310,7 @@ bh_layout_failed(struct work *work, uint32_t partition_slot, uint32_t rc)
     struct bh_engine *engine = work->engine;
     struct gpu *gpu = gpu_at(engine, partition_at(engine, partition_slot)->gpu);
 
+    BH_ASSERT(gpu->id != 0 && gpu->wanted.mode < BH_LAYOUT_MODES);
     if (!gpu->wanted.mode)
         return false;
     gpu->layout_rc = rc && rc < UINT8_MAX ? (uint8_t)rc : BH_IO;

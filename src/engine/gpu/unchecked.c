@@ -12,6 +12,8 @@ unchecked_put(struct work *work, uint32_t slot, bool unchecked)
     struct bh_engine *engine = work->engine;
     struct node *node = node_at(engine, slot);
 
+    BH_ASSERT(node->id != 0 && node->unchecked <= 1);
+    BH_ASSERT(engine->core.unchecked >= node->unchecked);
     if (node->unchecked == unchecked)
         return;
     node->unchecked = unchecked;

@@ -24,6 +24,7 @@ _Static_assert((int)BH_GPU_MODELS <= 64, "a set of models is a number of 64 bits
 uint32_t
 bh_reserve_model(const struct bh_engine *engine, const struct claim *claim)
 {
+    BH_ASSERT(claim->count > 0 && claim->job != 0);
     return gpu_at(engine, gpu_find(engine, claim->placements[0].gpu))->model;
 }
 
@@ -442,6 +443,7 @@ reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
         .engine = engine, .job = claim->job, .tenant = wanted.tenant, .past = bh_reserve_set(engine)
     };
 
+    BH_ASSERT(claim->job != 0 && claim->at_ns != 0);
     if (claim->at_ns <= engine->core.now_ns || !reserve_is_offered(engine, claim)
         || !bh_quota_permits(&search, &wanted))
         return false;

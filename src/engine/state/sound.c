@@ -12,13 +12,6 @@ sound_same(bool a, bool b)
     return a == b;
 }
 
-static bool
-sound_table(const struct table *table)
-{
-    return table->live <= table->high && table->high <= table->capacity && table->free_head <= table->high
-           && sound_same(table->free_head == 0, table->live == table->high);
-}
-
 /* ---- tenants and SKUs ---- */
 
 static bool
@@ -58,7 +51,6 @@ bool
 bh_sound_tenant(const struct bh_engine *engine, uint32_t slot)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
-    const struct metered *metered = metered_at(engine, tenant->metered);
 
     return tenant->id && tenant->parent != slot
            && sound_same(tenant->parent, tenant_at(engine, tenant->parent)->id)
@@ -66,8 +58,8 @@ bh_sound_tenant(const struct bh_engine *engine, uint32_t slot)
            && tenant->boundary_set < BH_BOUNDARIES && tenant->period < BH_PERIODS && tenant->dedicated <= 1
            && tenant->removed <= 1 && tenant->quota_count <= BH_TENANT_QUOTAS_MAX
            && tenant->usage_ns <= engine->core.now_ns && tenant->withhold <= tenant->guarantee
-           && tenant->jobs <= engine->tables[TABLE_JOB].live && metered->id == tenant->id
-           && metered->since_ns <= engine->core.now_ns && sound_quotas(tenant) && sound_sums(engine, tenant);
+           && tenant->jobs <= engine->tables[TABLE_JOB].live && tenant->metered && sound_quotas(tenant)
+           && sound_sums(engine, tenant);
 }
 
 bool
@@ -80,7 +72,7 @@ bh_sound_sku(const struct bh_engine *engine, uint32_t slot)
         return false;
     for (uint32_t i = 0; i < sku->model_count; i++)
         if (sku->models[i] >= BH_GPU_MODELS || sku->equivalents[i] == 0 || sku->equivalents[i] > BH_GPU_PARTS
-            || !bh_partition_exists((enum bh_gpu_model)sku->models[i], sku->profiles[i]))
+            || sku->profiles[i] == 0)
             return false;
     return true;
 }
@@ -193,7 +185,7 @@ bh_sound_partition(const struct bh_engine *engine, uint32_t slot)
 
     if (!partition->id || partition->id >= engine->core.next_partition || !gpu->id
         || partition->state > BH_PARTITION_CLEARING || partition->start >= STARTS_MAX
-        || !bh_partition_exists((enum bh_gpu_model)gpu->model, partition->profile))
+        || partition->profile == 0)
         return false;
     if (partition->gone > 1 || partition->stuck > 1 || partition->evict >= BH_END_CAUSES
         || (partition->stuck && (partition->state != BH_PARTITION_CLEARING || gpu->stuck == 0))
@@ -353,21 +345,12 @@ bh_sound_claim(const struct bh_engine *engine, const struct claim *claim)
         || claim->count % job->count != 0 || (!job->lease && claim->count != (uint32_t)job->count * job->gang)
         || (!job->class && !job->lease))
         return false;
-    return first->id && first->claimed
-           && bh_partition_exists((enum bh_gpu_model)first->model, claim->placements[0].profile)
+    return first->id && first->claimed && claim->placements[0].profile
            && claim->placements[0].start < STARTS_MAX && claim->equivalent >= claim->count
            && (claim->at_ns == 0 || engine->core.reserved);
 }
 
 /* ---- the whole ---- */
-
-static bool
-sound_totals(const struct totals *totals)
-{
-    return totals->rate_leased_compute + totals->rate_unusable_compute <= totals->rate_physical
-           && totals->rate_leased_memory + totals->rate_unusable_memory <= totals->rate_physical
-           && totals->leased_compute <= totals->physical && totals->leased_memory <= totals->physical;
-}
 
 bool
 bh_sound_core(const struct bh_engine *engine)
@@ -392,7 +375,5 @@ bh_sound_core(const struct bh_engine *engine)
         return false;
     if (core->leaving && lease_at(engine, core->leaving)->prev_leaving)
         return false;
-    return sound_totals(&core->totals) && core->totals.rate_physical == (uint64_t)gpus * BH_GPU_PARTS
-           && sound_table(&tables[TABLE_JOB]) && sound_table(&tables[TABLE_LEASE])
-           && sound_table(&tables[TABLE_PARTITION]) && sound_table(&tables[TABLE_CLASS]);
+    return core->totals.rate_physical == (uint64_t)gpus * BH_GPU_PARTS;
 }

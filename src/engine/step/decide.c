@@ -19,6 +19,7 @@
 #include "engine/state/gang.h"
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 
 /* ---- leases and jobs that have lost their ground ---- */
 
@@ -70,6 +71,7 @@ decide_sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decisio
         enum bh_end_cause cause = decide_must_end(engine, slot, tick);
         const struct lease *lease = lease_at(engine, slot);
 
+        BH_ASSERT(bh_sound_lease(engine, slot));
         if (cause == BH_END_NONE)
             continue;
         *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP,
@@ -191,6 +193,7 @@ decide_try_claims(struct work *work, const struct bh_queue_entry *entry, struct 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
+        BH_ASSERT(claim->job == 0 || bh_sound_claim(engine, claim));
         if (claim->job && claim->at_ns == 0 && job_at(engine, claim->job)->class == entry->class
             && decide_try_claim(work, entry, claim, ret_decision))
             return true;

@@ -21,6 +21,7 @@
 #include "engine/queue/lease.h"
 #include "engine/state/effect.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 #include "engine/state/wake.h"
 
 enum { RETRIES_MAX = 64 }; /* partitions tried again in one step */
@@ -61,12 +62,56 @@ transition_on_tick(struct work *work, const struct bh_event *event)
     struct bh_engine *engine = work->engine;
     uint32_t retries = 0;
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        BH_ASSERT(bh_sound_gpu(engine, slot));
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
             transition_retry_stuck(work, slot, &retries);
+    }
     bh_warm_tick(engine);
     bh_layout_tick(engine);
     engine->hints.settled = false;
+}
+
+/* ---- what events are about ---- */
+
+static bool
+transition_tenant_sound(const struct bh_engine *engine, uint32_t tenant)
+{
+    return !tenant || bh_sound_tenant(engine, tenant);
+}
+
+static bool
+transition_node_sound(const struct bh_engine *engine, uint32_t node)
+{
+    return !node || bh_sound_node(engine, node);
+}
+
+static bool
+transition_gpu_sound(const struct bh_engine *engine, uint32_t gpu)
+{
+    return !gpu || (bh_sound_gpu(engine, gpu) && bh_sound_node(engine, gpu_at(engine, gpu)->node));
+}
+
+static bool
+transition_job_sound(const struct bh_engine *engine, uint32_t job)
+{
+    uint32_t class = job_at(engine, job)->class;
+
+    return bh_sound_job(engine, job) && (!class || bh_sound_class(engine, class));
+}
+
+static bool
+transition_lease_sound(const struct bh_engine *engine, uint32_t lease)
+{
+    return bh_sound_lease(engine, lease) && bh_sound_job(engine, lease_at(engine, lease)->job);
+}
+
+static bool
+transition_partition_sound(const struct bh_engine *engine, uint32_t partition)
+{
+    uint32_t lease = partition_at(engine, partition)->lease;
+
+    return bh_sound_partition(engine, partition) && (!lease || bh_sound_lease(engine, lease));
 }
 
 /* ---- configuration ---- */
@@ -426,6 +471,40 @@ transition_on_release(struct work *work, const struct bh_event *event)
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
 }
 
+/* Whether the rows that the event is about are sound. */
+static bool
+transition_concerns_sound(const struct bh_engine *engine, const struct bh_event *event)
+{
+    switch ((int)event->kind) {
+    case BH_EV_TENANT:
+    case BH_EV_TENANT_REMOVE:
+        return transition_tenant_sound(engine, tenant_find(engine, event->u.tenant.tenant.v));
+    case BH_EV_NODE:
+        return transition_node_sound(engine, node_find(engine, event->u.node.node.v));
+    case BH_EV_GPU:
+    case BH_EV_HEALTH:
+    case BH_EV_SERVICED:
+        return transition_gpu_sound(engine, gpu_find(engine, event->u.gpu.gpu.v));
+    case BH_EV_CARVED:
+    case BH_EV_DESTROYED:
+    case BH_EV_PARTITION_GONE:
+        return transition_partition_sound(engine, partition_find(engine, event->u.partition.partition.v));
+    case BH_EV_STARTED:
+    case BH_EV_SUSPENDED:
+    case BH_EV_RESUMED:
+    case BH_EV_ENDED:
+        return transition_lease_sound(engine, lease_find(engine, event->u.lease.lease.v));
+    case BH_EV_SUBMIT:
+        return transition_tenant_sound(engine, tenant_find(engine, event->u.submit.tenant.v))
+               && bh_sound_sku(engine, sku_find(engine, event->u.submit.sku.v));
+    case BH_EV_CANCEL:
+    case BH_EV_RELEASE:
+        return transition_job_sound(engine, job_find(engine, event->u.job.job.v));
+    default:
+        return true;
+    }
+}
+
 void
 bh_transition(struct work *work, const struct bh_event *event)
 {
@@ -458,6 +537,7 @@ bh_transition(struct work *work, const struct bh_event *event)
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);
+    BH_ASSERT(transition_concerns_sound(work->engine, event));
     on[event->kind](work, event);
     bh_health_advance(work, event->kind == BH_EV_TICK);
 }

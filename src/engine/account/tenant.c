@@ -6,8 +6,10 @@
 bool
 bh_tenant_within(const struct bh_engine *engine, uint32_t ancestor, uint32_t tenant)
 {
-    while (tenant && tenant != ancestor)
+    while (tenant && tenant != ancestor) {
+        BH_ASSERT(tenant_at(engine, tenant)->parent != tenant);
         tenant = tenant_at(engine, tenant)->parent;
+    }
     return tenant != 0;
 }
 

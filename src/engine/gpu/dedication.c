@@ -11,7 +11,7 @@ dedication_charge(struct bh_engine *engine, uint32_t node, uint32_t tenant)
     BH_ASSERT(node_at(engine, node)->id != 0);
     BH_ASSERT(tenant == 0 || tenant_at(engine, tenant)->id != 0);
     node_at(engine, node)->dedicated_to = tenant;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         bh_ledger_refresh(engine, gpu);
 }
 

@@ -89,7 +89,7 @@ health_until_ns(const struct work *work, enum bh_gpu_health state, const struct 
 static void
 health_refresh_node(struct bh_engine *engine, uint32_t node)
 {
-    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
+    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = bh_gpu_after(engine, at))
         bh_ledger_refresh(engine, at);
 }
 
@@ -132,8 +132,7 @@ health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health 
 {
     BH_ASSERT(gpu_at(engine, slot)->id != 0);
     BH_ASSERT((uint32_t)fault->ends < BH_FAULT_ENDS);
-    for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = bh_partition_after(engine, at)) {
         struct partition *partition = partition_at(engine, at);
 
         if (partition->lease
@@ -151,8 +150,7 @@ health_job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id on
 {
     uint64_t found = 0;
 
-    for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
         uint64_t job = job_at(engine, lease_at(engine, partition->lease)->job)->id;
 
@@ -270,7 +268,7 @@ health_recent_resets(const struct work *work, const struct gpu_health *health)
 static bool
 health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->state == BH_PARTITION_LEASED
             || partition_at(engine, at)->state == BH_PARTITION_CARVING)
             return true;
@@ -350,6 +348,7 @@ bh_health_advance(struct work *work, bool tick)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot) && served < SERVED_MAX;) {
         const struct gpu_health *health = &gpu_at(engine, slot)->health;
 
+        BH_ASSERT(health->served == health_wants_service(health));
         if (tick && health->until_ns && health->until_ns <= work->now_ns)
             health_expire(work, slot);
         if (!health->served)
@@ -468,7 +467,7 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
         return "waits for ever";
     if (health->reset_due && (health->state == BH_HEALTH_TESTING || health->state == BH_HEALTH_BURN_IN))
         return "is due for the reset that it had";
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->evict && !partition_at(engine, at)->lease)
             return "evicts nobody from a piece";
     return NULL;

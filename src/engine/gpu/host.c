@@ -55,9 +55,8 @@ host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts
 
     if (!search->past_leaving && !search->by_ns && search->gone_count == 0)
         return;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-             at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
             uint32_t lease = partition_at(engine, at)->lease;
             const struct job *job = job_at(engine, lease_at(engine, lease)->job);
 
@@ -313,9 +312,8 @@ host_held_on(const struct bh_engine *engine, uint32_t node)
 {
     struct host_amounts held = { 0, 0 };
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-             at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
             uint32_t lease = partition_at(engine, at)->lease;
 
             if (!lease || lease_at(engine, lease)->parts[0] != at)

@@ -46,7 +46,7 @@ layout_present(const struct bh_engine *engine, const struct gpu *gpu)
 {
     struct gpu_layout gpu_layout = { .mode = BH_LAYOUT_ONCE };
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == BH_PARTITION_CLEARING
@@ -142,7 +142,7 @@ static bool
 layout_is_ready(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile, uint32_t start,
                 bool carved)
 {
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->profile == profile && partition->start == start && !partition->gone
@@ -158,7 +158,7 @@ static uint32_t
 layout_find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
 {
     for (uint32_t at = layout_is_under_way(gpu) && gpu->idle ? gpu->first_partition : 0; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+         at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == BH_PARTITION_IDLE
@@ -257,7 +257,7 @@ layout_is_complete(const struct bh_engine *engine, const struct gpu *gpu)
     for (uint32_t i = 0; i < gpu->wanted.count; i++)
         if (!layout_is_ready(engine, gpu, gpu->wanted.profiles[i], gpu->wanted.starts[i], true))
             return false;
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == BH_PARTITION_CLEARING

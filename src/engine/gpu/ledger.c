@@ -11,20 +11,19 @@ void
 bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
 {
     struct totals *totals = &engine->core.totals;
-    bh_part_ns elapsed;
+    uint64_t elapsed = now_ns - engine->core.now_ns;
 
     BH_ASSERT(now_ns >= engine->core.now_ns);
     BH_ASSERT(totals->rate_leased_compute + totals->rate_unusable_compute <= totals->rate_physical);
     BH_ASSERT(totals->rate_leased_memory + totals->rate_unusable_memory <= totals->rate_physical);
-    elapsed = now_ns - engine->core.now_ns;
-    totals->physical += totals->rate_physical * elapsed;
-    totals->leased_compute += totals->rate_leased_compute * elapsed;
-    totals->leased_memory += totals->rate_leased_memory * elapsed;
-    totals->unusable_compute += totals->rate_unusable_compute * elapsed;
-    totals->unusable_memory += totals->rate_unusable_memory * elapsed;
+    totals->physical += (bh_part_ns)totals->rate_physical * elapsed;
+    totals->leased_compute += (bh_part_ns)totals->rate_leased_compute * elapsed;
+    totals->leased_memory += (bh_part_ns)totals->rate_leased_memory * elapsed;
+    totals->unusable_compute += (bh_part_ns)totals->rate_unusable_compute * elapsed;
+    totals->unusable_memory += (bh_part_ns)totals->rate_unusable_memory * elapsed;
     for (int i = 0; i < BH_UNUSABLES; i++) {
-        totals->causes_compute[i] += totals->rate_causes_compute[i] * elapsed;
-        totals->causes_memory[i] += totals->rate_causes_memory[i] * elapsed;
+        totals->causes_compute[i] += (bh_part_ns)totals->rate_causes_compute[i] * elapsed;
+        totals->causes_memory[i] += (bh_part_ns)totals->rate_causes_memory[i] * elapsed;
     }
     engine->core.now_ns = now_ns;
 }
@@ -280,7 +279,7 @@ ledger_in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_p
 {
     struct bh_parts sum = { 0, 0 };
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == state)
@@ -437,7 +436,7 @@ ledger_equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gp
 {
     uint64_t sum = 0;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->state == BH_PARTITION_LEASED)
             sum += bh_parts_equivalent(bh_ledger_charge(gpu, partition_at(engine, at)->profile));
     return sum;
@@ -487,7 +486,7 @@ ledger_counts_partitions(const struct bh_engine *engine, uint32_t slot)
     const struct gpu *gpu = gpu_at(engine, slot);
     uint32_t idle = gpu->idle, leased = gpu->leased, stuck = gpu->stuck;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->gpu != slot || partition->next_on_gpu == at)

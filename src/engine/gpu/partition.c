@@ -176,7 +176,7 @@ bh_partition_node_changed(struct work *work, uint32_t gpu)
     bool up = node_at(engine, gpu_at(engine, gpu)->node)->up;
 
     BH_ASSERT(gpu_at(engine, gpu)->id != 0);
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
         struct partition *partition = partition_at(engine, at);
 
         if (partition->state != BH_PARTITION_LEASED || partition->unheard != up)
@@ -413,8 +413,7 @@ bh_partition_retry(struct work *work, uint32_t gpu_slot)
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
 
     BH_ASSERT(gpu->id != 0);
-    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at;
-         at = partition_at(work->engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at; at = bh_partition_after(work->engine, at)) {
         struct partition *partition = partition_at(work->engine, at);
 
         partition->unclean = partition->unclean && partition->stuck ? 1 : partition->unclean;

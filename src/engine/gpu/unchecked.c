@@ -18,7 +18,7 @@ unchecked_put(struct work *work, uint32_t slot, bool unchecked)
         return;
     node->unchecked = unchecked;
     engine->core.unchecked += unchecked ? 1u : -1u;
-    for (uint32_t gpu = node_at(engine, slot)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, slot)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         bh_ledger_refresh(engine, gpu);
     engine->hints.swept = false;
     bh_wake_window(engine);

@@ -188,6 +188,8 @@ bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
 static bool
 queue_is_deferred(const struct bh_engine *engine, const struct hint *hint)
 {
+    BH_ASSERT(hint->generation <= engine->core.generation + 1);
+    BH_ASSERT(hint->until_ns <= engine->core.now_ns || hint->until_ns >= engine->hints.wake_ns);
     if (hint->generation != engine->core.generation + 1)
         return false;
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
@@ -198,6 +200,8 @@ bh_queue_is_blocked(const struct bh_engine *engine, uint32_t class)
 {
     const struct hint *hint = bh_class_hint(engine, class);
 
+    BH_ASSERT(hint->blocked_at <= engine->hints.changes + 1);
+    BH_ASSERT(bh_tenant_hint(engine, hint->within)->changes <= engine->hints.changes);
     if (hint->blocked_at <= engine->hints.all_changes
         || hint->blocked_at <= bh_tenant_hint(engine, hint->within)->changes)
         return false;
@@ -211,7 +215,6 @@ bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t slot, struct bh
     const struct job *head = job_at(engine, class->head);
     struct bh_need need = bh_placement_need(engine, slot);
 
-    BH_ASSERT(bh_sound_class(engine, slot));
     *ret_entry = (struct bh_queue_entry){ .class = slot,
                                           .priority = class->priority,
                                           .sequence = head->sequence,
@@ -289,6 +292,7 @@ build_queue(struct bh_engine *engine)
     uint32_t count = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
+        BH_ASSERT(bh_sound_class(engine, slot) && bh_sound_tenant(engine, class_at(engine, slot)->tenant));
         if (class_at(engine, slot)->hold || bh_queue_is_blocked(engine, slot))
             continue;
         bh_queue_entry_of_class(engine, slot, queue_at(engine, count));

@@ -223,7 +223,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
     struct bh_occupancy occupancy = { .share_limit = gpu->share_scale };
     uint32_t idle = 0, leased = 0, stuck = 0;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(in->engine, at)) {
         const struct partition *partition = partition_at(in->engine, at);
 
         idle += partition->state == BH_PARTITION_IDLE;
@@ -253,7 +253,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
     if (memcmp(&occupancy, &gpu->occupancy, sizeof(occupancy)) != 0)
         return check_report_broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
     occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: sold to nobody */
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(in->engine, at))
         if (partition_at(in->engine, at)->state == BH_PARTITION_IDLE
             && !check_stack_part(gpu, partition_at(in->engine, at), &occupancy))
             return check_report_broken(in, "piece", partition_at(in->engine, at)->id,
@@ -298,7 +298,7 @@ check_counts(struct check_inspection *in, uint32_t slot)
     const struct node *node = node_at(in->engine, slot);
     uint32_t empty = 0, open = 0;
 
-    for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
+    for (uint32_t at = node->first_gpu; at; at = bh_gpu_after(in->engine, at)) {
         const struct gpu *gpu = gpu_at(in->engine, at);
         bool offered = bh_capacity_offered(in->engine, gpu);
 

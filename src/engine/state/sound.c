@@ -189,6 +189,7 @@ bh_sound_partition(const struct bh_engine *engine, uint32_t slot)
         return false;
     if (partition->gone > 1 || partition->stuck > 1 || partition->evict >= BH_END_CAUSES
         || (partition->stuck && (partition->state != BH_PARTITION_CLEARING || gpu->stuck == 0))
+        || (partition->gone && partition->state != BH_PARTITION_CARVING && lease->state != LEASE_STOPPING)
         || (partition->unheard && !held) || (partition->evict && !partition->lease))
         return false;
     if (partition->next_on_gpu && (next->gpu != partition->gpu || next == partition))
@@ -345,9 +346,10 @@ bh_sound_claim(const struct bh_engine *engine, const struct claim *claim)
         || claim->count % job->count != 0 || (!job->lease && claim->count != (uint32_t)job->count * job->gang)
         || (!job->class && !job->lease))
         return false;
-    return first->id && first->claimed && claim->placements[0].profile
-           && claim->placements[0].start < STARTS_MAX && claim->equivalent >= claim->count
-           && (claim->at_ns == 0 || engine->core.reserved);
+    return first->id && first->claimed && claim->placements[claim->count - 1].gpu
+           && (claim->count == BH_JOB_PARTITIONS_MAX || claim->placements[claim->count].gpu == 0)
+           && claim->placements[0].profile && claim->placements[0].start < STARTS_MAX
+           && claim->equivalent >= claim->count && (claim->at_ns == 0 || engine->core.reserved);
 }
 
 /* ---- the whole ---- */

@@ -336,7 +336,7 @@ admit_ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *su
                                     .count = partitions,
                                     .principal = submit->principal.v,
                                     .model = sku->models[row],
-                                    .equivalent = bh_quota_equivalent(sku->profiles[row], partitions) };
+                                    .equivalent = (uint64_t)sku->equivalents[row] * partitions };
 
         if (bh_quota_ever(engine, &wanted, ret_why))
             return true;

@@ -68,10 +68,11 @@ static bool
 decide_sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        enum bh_end_cause cause = decide_must_end(engine, slot, tick);
         const struct lease *lease = lease_at(engine, slot);
+        enum bh_end_cause cause;
 
         BH_ASSERT(bh_sound_lease(engine, slot));
+        cause = decide_must_end(engine, slot, tick);
         if (cause == BH_END_NONE)
             continue;
         *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP,
@@ -193,7 +194,6 @@ decide_try_claims(struct work *work, const struct bh_queue_entry *entry, struct 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        BH_ASSERT(claim->job == 0 || bh_sound_claim(engine, claim));
         if (claim->job && claim->at_ns == 0 && job_at(engine, claim->job)->class == entry->class
             && decide_try_claim(work, entry, claim, ret_decision))
             return true;
@@ -341,6 +341,8 @@ decide_help_first(struct work *work, struct bh_decision *ret_decision)
     struct bh_queue_entry entry;
     struct bh_walk walk = { .headed = 0 };
 
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
+        BH_ASSERT(engine->core.claims[i].job == 0 || bh_sound_claim(engine, &engine->core.claims[i]));
     bh_queue_rewind(engine);
     while (bh_queue_next(engine, &entry))
         if (decide_try_entry(work, &walk, &entry, ret_decision))

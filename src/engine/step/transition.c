@@ -38,7 +38,7 @@ transition_retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     if (gpu->health.state == BH_HEALTH_RESETTING)
         return; /* it goes with the rest */
     for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at && *retries < RETRIES_MAX;
-         at = partition_at(work->engine, at)->next_on_gpu) {
+         at = bh_partition_after(work->engine, at)) {
         if (!partition_at(work->engine, at)->stuck || partition_at(work->engine, at)->waiting
             || bh_partition_is_given_up(work->engine, at))
             continue;
@@ -186,7 +186,7 @@ transition_on_node(struct work *work, const struct bh_event *event)
         bh_node_index_invalidate(engine, slot);
     }
     engine->hints.due_known = false;
-    for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         bh_partition_node_changed(work, gpu);
         if (node->up)
             transition_retry_stuck(work, gpu, &retries);

@@ -201,7 +201,7 @@ static const struct field fields[] = {
     FIELD(TABLE_SKU, sku, models[0], OTHER | BEYOND),
     FIELD(TABLE_SKU, sku, profiles[0], OTHER | BEYOND),
     FIELD(TABLE_SKU, sku, equivalents[0], MORE | LESS | NONE),
-    FIELD(TABLE_SKU, sku, model_count, NONE | BEYOND),
+    FIELD(TABLE_SKU, sku, model_count, BEYOND),
     FIELD(TABLE_SKU, sku, jobs, MORE | LESS | NONE),
     FIELD(TABLE_SKU, sku, grade, BEYOND),
     FIELD(TABLE_GPU_GROUP, gpu_group, model, MORE),

@@ -19,6 +19,7 @@ bh_capacity_offered(const struct bh_engine *engine, const struct gpu *gpu)
 
     BH_ASSERT(node->models >> gpu->model & 1 && node->reboots <= node->gpu_count);
     BH_ASSERT(gpu->held < BH_HELDS && node->held < BH_HELDS && gpu->fenced <= FENCE_KEEPS);
+    BH_ASSERT((node->up | node->unchecked) <= 1 && gpu->health.state < BH_HEALTHS);
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node->up && !gpu->held && !node->held
            && node->reboots == 0 && !node->unchecked && bh_capacity_is_healthy(gpu);
 }

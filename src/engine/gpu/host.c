@@ -111,6 +111,8 @@ host_left_now(const struct bh_search *search, uint32_t slot)
     struct host_amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
                                  (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
+    BH_ASSERT(node->cpu_used <= (uint64_t)node->leases << 32
+              && node->memory_used <= (uint64_t)node->leases << 32);
     host_add_gone(search, slot, &left);
     host_charge_taking(search, slot, &left);
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {

@@ -198,6 +198,7 @@ layout_may_change(const struct bh_engine *engine, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
 
+    BH_ASSERT(gpu->wanted.mode < BH_LAYOUT_MODES && gpu->wanted.count <= BH_LAYOUT_MAX);
     return gpu->wanted.mode && gpu->gpu_layout != BH_LAYOUT_FAILED && !gpu->layout_retry_ns
            && gpu->mig_capable && layout_can_be_changed(engine, gpu) && bh_exclusive_with(engine, slot, 0);
 }

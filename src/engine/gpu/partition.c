@@ -42,7 +42,7 @@ partition_occupy(struct gpu *gpu, const struct partition *partition)
     bool first = !gpu->occupancy.shared;
 
     BH_ASSERT(gpu->id != 0 && partition->id != 0);
-    BH_ASSERT(gpu->model < BH_GPU_MODELS);
+    BH_ASSERT(bh_partition_starts(partition->profile) >> partition->start & 1);
     bh_partition_add(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
     if (first && gpu->occupancy.shared)
         gpu->share_scale = gpu->share_limit;
@@ -53,6 +53,7 @@ static void
 partition_vacate(struct gpu *gpu, const struct partition *partition)
 {
     BH_ASSERT(gpu->id != 0 && partition->id != 0);
+    BH_ASSERT(bh_partition_starts(partition->profile) >> partition->start & 1);
     BH_ASSERT(!bh_occupancy_is_empty(&gpu->occupancy));
     bh_partition_remove(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
     bh_partition_limit_shares(gpu);

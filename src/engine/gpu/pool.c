@@ -70,6 +70,7 @@ bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
     BH_ASSERT(gpu->id != 0 && gpu->pooled <= 1);
     BH_ASSERT(engine->core.pool_of[gpu->model] <= engine->core.pool_count);
     BH_ASSERT(gpu->pooled == (gpu->gpu_group != 0));
+    BH_ASSERT(!gpu->pooled || gpu_group_at(engine, gpu->gpu_group)->occupancy.units == gpu->pooled_as.units);
     if (!figures)
         return;
     pool = &pool_of(engine, gpu->model)->capacity;

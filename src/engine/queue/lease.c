@@ -162,6 +162,7 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *chang
     BH_ASSERT(node_at(work->engine, lease->node)->id != 0
               && lease->tenant == job_at(work->engine, lease->job)->tenant);
     BH_ASSERT(lease->state != LEASE_SUSPENDED || work->engine->core.suspended > 0);
+    BH_ASSERT(lease->state < LEASE_STATES && (uint32_t)change->event < LEASE_EVENTS);
     if (lease->state == LEASE_SUSPENDED) {
         work->engine->core.suspended--;
         bh_claim_drop_all(work->engine, lease->job);

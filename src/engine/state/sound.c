@@ -12,6 +12,12 @@ sound_same(bool a, bool b)
     return a == b;
 }
 
+static uint64_t
+sound_equivalent(uint32_t profile)
+{
+    return bh_parts_equivalent(bh_profile_parts((bh_profile_id){ profile }));
+}
+
 /* ---- tenants and SKUs ---- */
 
 static bool
@@ -72,7 +78,7 @@ bh_sound_sku(const struct bh_engine *engine, uint32_t slot)
         return false;
     for (uint32_t i = 0; i < sku->model_count; i++)
         if (sku->models[i] >= BH_GPU_MODELS || sku->equivalents[i] == 0 || sku->equivalents[i] > BH_GPU_PARTS
-            || sku->profiles[i] == 0)
+            || sku->equivalents[i] != sound_equivalent(sku->profiles[i]))
             return false;
     return true;
 }
@@ -93,7 +99,7 @@ bh_sound_node(const struct bh_engine *engine, uint32_t slot)
     if (!sound_same(node->gpu_count, node->first_gpu) || !sound_same(node->gpu_count, node->models)
         || (node->first_gpu && (first->node != slot || !(node->models >> first->model & 1))))
         return false;
-    if (node->leases == 0 && (node->cpu_used || node->memory_used))
+    if (node->cpu_used > (uint64_t)node->leases << 32 || node->memory_used > (uint64_t)node->leases << 32)
         return false;
     return node->lasting <= node->leases && node->dedicating <= node->leases
            && node->leases <= engine->tables[TABLE_LEASE].live
@@ -218,10 +224,10 @@ bh_sound_class(const struct bh_engine *engine, uint32_t slot)
     if (head->class != slot || tail->class != slot || head->prev || tail->next
         || head->sequence > tail->sequence)
         return false;
-    return head->tenant == class->tenant && head->sku == class->sku && head->principal == class->principal
-           && head->count == class->count && head->gang == class->gang && head->priority == class->priority
-           && head->hold == class->hold && head->cpu_milli == class->cpu_milli
-           && head->memory_mib == class->memory_mib;
+    return head->state == BH_JOB_PENDING && head->tenant == class->tenant && head->sku == class->sku
+           && head->principal == class->principal && head->count == class->count && head->gang == class->gang
+           && head->priority == class->priority && head->hold == class->hold
+           && head->cpu_milli == class->cpu_milli && head->memory_mib == class->memory_mib;
 }
 
 /* Its neighbors in the queue know it. */
@@ -349,7 +355,8 @@ bh_sound_claim(const struct bh_engine *engine, const struct claim *claim)
     return first->id && first->claimed && claim->placements[claim->count - 1].gpu
            && (claim->count == BH_JOB_PARTITIONS_MAX || claim->placements[claim->count].gpu == 0)
            && claim->placements[0].profile && claim->placements[0].start < STARTS_MAX
-           && claim->equivalent >= claim->count && (claim->at_ns == 0 || engine->core.reserved);
+           && claim->equivalent == claim->count * sound_equivalent(claim->placements[0].profile)
+           && (claim->at_ns == 0 || engine->core.reserved);
 }
 
 /* ---- the whole ---- */

@@ -56,17 +56,62 @@ transition_retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     work->engine->hints.due_known = work->engine->hints.due_known && !gpu->stuck;
 }
 
+/* Whether a node's GPUs are as many as it says, and what is counted of them. */
+static bool
+transition_node_counts(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct node *node = node_at(engine, slot);
+    uint32_t gpus = node->gpu_count, empty = node->empty, open = node->open;
+
+    for (uint32_t gpu = node->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
+        gpus--;
+        empty -= (gpu_at(engine, gpu)->counted & GPU_EMPTY) != 0;
+        open -= (gpu_at(engine, gpu)->counted & GPU_OPEN) != 0;
+    }
+    return (gpus | empty | open) == 0;
+}
+
+/* Whether sums over few rows are what they were kept to be: a tick has the time to look. */
+static bool
+transition_counts_hold(const struct bh_engine *engine)
+{
+    const struct core *core = &engine->core;
+    uint32_t declared = core->declared, served = core->to_service, unchecked = core->unchecked;
+    uint32_t dedicated = core->dedicated, claims = core->claim_count, reserved = core->reserved;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);) {
+        unchecked -= node_at(engine, slot)->unchecked;
+        if (!bh_sound_node(engine, slot) || !transition_node_counts(engine, slot))
+            return false;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        declared -= gpu_at(engine, slot)->wanted.mode != BH_LAYOUT_UNDECLARED;
+        served -= gpu_at(engine, slot)->health.served;
+        if (!bh_sound_gpu(engine, slot))
+            return false;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
+        dedicated -= tenant_at(engine, slot)->dedicated;
+        if (!bh_sound_tenant(engine, slot))
+            return false;
+    }
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        claims -= core->claims[i].job != 0;
+        reserved -= core->claims[i].at_ns != 0;
+    }
+    return (declared | served | unchecked | dedicated | claims | reserved) == 0;
+}
+
 static void
 transition_on_tick(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
     uint32_t retries = 0;
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
-        BH_ASSERT(bh_sound_gpu(engine, slot));
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
             transition_retry_stuck(work, slot, &retries);
-    }
+    BH_ASSERT(transition_counts_hold(engine));
     bh_warm_tick(engine);
     bh_layout_tick(engine);
     engine->hints.settled = false;
@@ -98,20 +143,6 @@ transition_job_sound(const struct bh_engine *engine, uint32_t job)
     uint32_t class = job_at(engine, job)->class;
 
     return bh_sound_job(engine, job) && (!class || bh_sound_class(engine, class));
-}
-
-static bool
-transition_lease_sound(const struct bh_engine *engine, uint32_t lease)
-{
-    return bh_sound_lease(engine, lease) && bh_sound_job(engine, lease_at(engine, lease)->job);
-}
-
-static bool
-transition_partition_sound(const struct bh_engine *engine, uint32_t partition)
-{
-    uint32_t lease = partition_at(engine, partition)->lease;
-
-    return bh_sound_partition(engine, partition) && (!lease || bh_sound_lease(engine, lease));
 }
 
 /* ---- configuration ---- */
@@ -485,15 +516,6 @@ transition_concerns_sound(const struct bh_engine *engine, const struct bh_event 
     case BH_EV_HEALTH:
     case BH_EV_SERVICED:
         return transition_gpu_sound(engine, gpu_find(engine, event->u.gpu.gpu.v));
-    case BH_EV_CARVED:
-    case BH_EV_DESTROYED:
-    case BH_EV_PARTITION_GONE:
-        return transition_partition_sound(engine, partition_find(engine, event->u.partition.partition.v));
-    case BH_EV_STARTED:
-    case BH_EV_SUSPENDED:
-    case BH_EV_RESUMED:
-    case BH_EV_ENDED:
-        return transition_lease_sound(engine, lease_find(engine, event->u.lease.lease.v));
     case BH_EV_SUBMIT:
         return transition_tenant_sound(engine, tenant_find(engine, event->u.submit.tenant.v))
                && bh_sound_sku(engine, sku_find(engine, event->u.submit.sku.v));

@@ -29,6 +29,7 @@ bh_pool_add_model(struct bh_engine *engine, uint32_t model)
     uint32_t profiles;
 
     BH_ASSERT(model < MODELS_MAX);
+    BH_ASSERT(core->pool_count <= POOLS_MAX);
     bh_profile_first((enum bh_gpu_model)model, &profiles);
     if (profiles == 0 || core->pool_of[model] || core->pool_count == POOLS_MAX)
         return;
@@ -66,6 +67,10 @@ bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
     const struct bh_mig *figures = figures_of(engine, gpu->model);
     struct bh_mig_pool *pool;
 
+    BH_ASSERT(gpu->id != 0 && gpu->pooled <= 1);
+    BH_ASSERT(engine->core.pool_of[gpu->model] <= engine->core.pool_count);
+    BH_ASSERT(gpu->pooled == (gpu->gpu_group != 0));
+    BH_ASSERT(!gpu->pooled || gpu_group_at(engine, gpu->gpu_group)->occupancy.units == gpu->pooled_as.units);
     if (!figures)
         return;
     pool = &pool_of(engine, gpu->model)->capacity;
@@ -107,6 +112,8 @@ bh_pool_demand_add(struct bh_engine *engine, uint32_t slot, uint32_t partitions)
 {
     const struct sku *sku = sku_at(engine, slot);
 
+    BH_ASSERT(sku->id != 0 && sku->model_count <= BH_SKU_MODELS_MAX);
+    BH_ASSERT(partitions > 0);
     for (uint32_t row = 0; row < sku->model_count; row++)
         count_demand(engine, sku->models[row], sku->profiles[row], partitions);
 }

@@ -20,9 +20,10 @@
  * A gang's reservation has the places of all its members, on as few nodes as possible at
  * the first time that has room for all.
  *
- * A reservation stands as long as its time lies ahead, its places would be free by then,
- * and not before; so a start that was promised is not put off by those who come after.
- * Whether it does is worked out from the state alone, never from hints. */
+ * A reservation is kept as long as its time lies ahead, its SKU has that form, a limit does not
+ * hold the job back, and its places would be free by then and not before; so a start that was
+ * promised is not put off by those who come after.  Whether it is kept is worked out from the
+ * state alone, never from hints. */
 
 /* The search of a candidate for one of its jobs (slot): what is reserved for others stands
  * in its way unless they come after it, or it ends in time. */
@@ -38,8 +39,8 @@ struct bh_walk {
     uint32_t kept;   /* bit i: claim i is the reservation of such a first */
 };
 
-/* The next of them, who could not be helped: where it is the first for a model it has a
- * reservation, or is to get one.  True: that is the decision. */
+/* The next of them, who could not be helped and whom no limit blocks: where it is the first for
+ * a model it has a reservation, or is to get one.  True: that is the decision. */
 bool bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
                        struct bh_decision *ret_decision);
 

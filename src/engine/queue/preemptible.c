@@ -19,6 +19,9 @@ preemptible_append(struct bh_engine *engine, uint32_t slot)
     struct tenant_hint *tenant = bh_tenant_hint(engine, job_at(engine, slot)->tenant);
     uint32_t lease = job_at(engine, slot)->lease;
 
+    BH_ASSERT(lease_at(engine, lease)->job == slot);
+    BH_ASSERT(!tenant->last == !tenant->first);
+    BH_ASSERT(tenant->last == 0 || preemptible_at(engine, job_at(engine, tenant->last)->lease)->next == 0);
     *preemptible_at(engine, lease) =
         (struct preemptible){ .prev = tenant->last, .since_ns = engine->core.now_ns };
     if (tenant->last)
@@ -34,6 +37,12 @@ unlink_job(struct bh_engine *engine, uint32_t slot)
     struct tenant_hint *tenant = bh_tenant_hint(engine, job_at(engine, slot)->tenant);
     const struct preemptible *preemptible = preemptible_at(engine, job_at(engine, slot)->lease);
 
+    BH_ASSERT(preemptible->prev
+                  ? preemptible_at(engine, job_at(engine, preemptible->prev)->lease)->next == slot
+                  : tenant->first == slot);
+    BH_ASSERT(preemptible->next
+                  ? preemptible_at(engine, job_at(engine, preemptible->next)->lease)->prev == slot
+                  : tenant->last == slot);
     if (preemptible->prev)
         preemptible_at(engine, job_at(engine, preemptible->prev)->lease)->next = preemptible->next;
     else

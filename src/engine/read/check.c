@@ -24,6 +24,7 @@
 #include "engine/state/gang.h"
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
 struct check_inspection {
@@ -81,32 +82,33 @@ check_is_zero(const void *bytes, size_t length)
     return length == 0;
 }
 
+static const char *const check_table_names[TABLES] = {
+    [TABLE_TENANT] = "tenant",   [TABLE_SKU] = "sku",
+    [TABLE_NODE] = "node",       [TABLE_GPU] = "gpu",
+    [TABLE_JOB] = "job",         [TABLE_LEASE] = "lease",
+    [TABLE_PARTITION] = "piece", [TABLE_CLASS] = "class",
+    [TABLE_GPU_GROUP] = "group", [TABLE_METERED] = "ledger row",
+};
+
 static bool
 check_table(struct check_inspection *in, enum table_kind kind)
 {
-    static const char *const names[TABLES] = {
-        [TABLE_TENANT] = "tenant",   [TABLE_SKU] = "sku",
-        [TABLE_NODE] = "node",       [TABLE_GPU] = "gpu",
-        [TABLE_JOB] = "job",         [TABLE_LEASE] = "lease",
-        [TABLE_PARTITION] = "piece", [TABLE_CLASS] = "class",
-        [TABLE_GPU_GROUP] = "group", [TABLE_METERED] = "ledger row",
-    };
     const struct table *table = &in->engine->tables[kind];
     size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
     uint32_t live = 0;
 
     if (!check_is_zero(bh_slot_at(in->engine, kind, 0), table->slot_size))
-        return check_report_broken(in, names[kind], 0, "slot 0 was written");
+        return check_report_broken(in, check_table_names[kind], 0, "slot 0 was written");
     for (uint32_t slot = 1; slot <= table->high; slot++) {
         const struct slot *at = bh_slot_at(in->engine, kind, slot);
 
         live += at->id != 0;
         if (at->id && bh_slot_find(in->engine, kind, at->id) != slot)
-            return check_report_broken(in, names[kind], at->id, "its index does not find it");
+            return check_report_broken(in, check_table_names[kind], at->id, "its index does not find it");
         if (!at->id && !check_is_zero((const char *)at + head, table->slot_size - head))
-            return check_report_broken(in, names[kind], slot, "a free slot is not zero");
+            return check_report_broken(in, check_table_names[kind], slot, "a free slot is not zero");
     }
-    return live == table->live || check_report_broken(in, names[kind], live, "miscounted");
+    return live == table->live || check_report_broken(in, check_table_names[kind], live, "miscounted");
 }
 
 static bool
@@ -116,6 +118,31 @@ check_tables(struct check_inspection *in)
         if (!check_table(in, (enum table_kind)kind))
             return false;
     return true;
+}
+
+/* Each row by itself: what asserts rely on. */
+static bool
+check_rows(struct check_inspection *in)
+{
+    static bool (*const sound[TABLES])(const struct bh_engine *, uint32_t) = {
+        [TABLE_TENANT] = bh_sound_tenant,
+        [TABLE_SKU] = bh_sound_sku,
+        [TABLE_NODE] = bh_sound_node,
+        [TABLE_GPU] = bh_sound_gpu,
+        [TABLE_JOB] = bh_sound_job,
+        [TABLE_LEASE] = bh_sound_lease,
+        [TABLE_PARTITION] = bh_sound_partition,
+        [TABLE_CLASS] = bh_sound_class,
+    };
+
+    for (uint32_t kind = 0; kind < TABLES; kind++)
+        for (uint32_t slot = 0; sound[kind] && bh_slot_next(in->engine, (enum table_kind)kind, &slot);)
+            if (!sound[kind](in->engine, slot))
+                return check_report_broken(in, check_table_names[kind], slot, "is not sound");
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        if (in->engine->core.claims[i].job && !bh_sound_claim(in->engine, &in->engine->core.claims[i]))
+            return check_report_broken(in, "claim", i, "is not sound");
+    return bh_sound_core(in->engine) || check_report_broken(in, "core", 0, "is not sound");
 }
 
 /* ---- what is expected ---- */
@@ -196,7 +223,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
     struct bh_occupancy occupancy = { .share_limit = gpu->share_scale };
     uint32_t idle = 0, leased = 0, stuck = 0;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(in->engine, at)) {
         const struct partition *partition = partition_at(in->engine, at);
 
         idle += partition->state == BH_PARTITION_IDLE;
@@ -226,7 +253,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
     if (memcmp(&occupancy, &gpu->occupancy, sizeof(occupancy)) != 0)
         return check_report_broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
     occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: sold to nobody */
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(in->engine, at))
         if (partition_at(in->engine, at)->state == BH_PARTITION_IDLE
             && !check_stack_part(gpu, partition_at(in->engine, at), &occupancy))
             return check_report_broken(in, "piece", partition_at(in->engine, at)->id,
@@ -271,7 +298,7 @@ check_counts(struct check_inspection *in, uint32_t slot)
     const struct node *node = node_at(in->engine, slot);
     uint32_t empty = 0, open = 0;
 
-    for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
+    for (uint32_t at = node->first_gpu; at; at = bh_gpu_after(in->engine, at)) {
         const struct gpu *gpu = gpu_at(in->engine, at);
         bool offered = bh_capacity_offered(in->engine, gpu);
 
@@ -794,5 +821,6 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_all_jobs(&in) && check_claims(&in) && check_reserved(&in) && check_tenants(&in)
            && check_ledger(&in) && check_decided(&in) && check_hints(&in) && check_due(&in)
-           && check_shapes(&in) && check_expected(&in) && check_moves(&in) && check_derived(&in);
+           && check_shapes(&in) && check_expected(&in) && check_moves(&in) && check_derived(&in)
+           && check_rows(&in);
 }

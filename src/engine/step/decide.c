@@ -19,6 +19,7 @@
 #include "engine/state/gang.h"
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 
 /* ---- leases and jobs that have lost their ground ---- */
 
@@ -67,9 +68,11 @@ static bool
 decide_sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        enum bh_end_cause cause = decide_must_end(engine, slot, tick);
         const struct lease *lease = lease_at(engine, slot);
+        enum bh_end_cause cause;
 
+        BH_ASSERT(bh_sound_lease(engine, slot));
+        cause = decide_must_end(engine, slot, tick);
         if (cause == BH_END_NONE)
             continue;
         *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP,
@@ -310,10 +313,14 @@ decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry
     return true;
 }
 
-/* Place or resume it, or make room for it; else it is parked. */
+/* Place or resume it, or make room for it; else it is deferred, and may have room kept for it.
+ * One that a limit holds back is not: later walks do not see it. */
 static bool
-decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
+decide_try_entry(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
+                 struct bh_decision *ret_decision)
 {
+    if (entry->deferred)
+        return bh_reserve_decide(work, walk, entry, ret_decision);
     work->of_age_ns = 0;
     if (decide_is_blocked_by_limit(work, entry))
         return false;
@@ -322,7 +329,7 @@ decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct b
                      : decide_try_resume(work, entry, ret_decision))
         return true;
     bh_queue_defer(work->engine, entry, decide_wait_until(work, entry));
-    return false;
+    return bh_reserve_decide(work, walk, entry, ret_decision);
 }
 
 /* In order: who cannot be helped may be the first for some GPU model, and have room kept
@@ -334,10 +341,11 @@ decide_help_first(struct work *work, struct bh_decision *ret_decision)
     struct bh_queue_entry entry;
     struct bh_walk walk = { .headed = 0 };
 
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
+        BH_ASSERT(engine->core.claims[i].job == 0 || bh_sound_claim(engine, &engine->core.claims[i]));
     bh_queue_rewind(engine);
     while (bh_queue_next(engine, &entry))
-        if ((!entry.deferred && decide_try_entry(work, &entry, ret_decision))
-            || bh_reserve_decide(work, &walk, &entry, ret_decision))
+        if (decide_try_entry(work, &walk, &entry, ret_decision))
             return true;
     return bh_reserve_give_up(engine, &walk, ret_decision);
 }

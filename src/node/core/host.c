@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "node/common/path.h"
+#include "node/core/state_check.h"
 
 #define LOCK_TIMEOUT (2 * BH_NS_PER_S)
 #define LOCK_POLL_INTERVAL (10 * BH_NS_PER_MS)
@@ -39,11 +41,30 @@ bh_node_job_bundle(const struct bh_node *node, uint64_t lease, char ret_path[BH_
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/bh-%" PRIu64, node->sandboxes, lease);
 }
 
+/* ---- what holds ---- */
+
+void
+bh_node_assert(const struct bh_node *node)
+{
+    const struct bh_inventory *inventory = &node->inventory;
+
+    bh_state_assert(&node->state);
+    BH_ASSERT(!node->hello_received || node->link);
+    BH_ASSERT(node->told_changes == UINT64_MAX || node->told_changes <= node->state.changes);
+    BH_ASSERT(node->orphaned_count <= BH_COUNT(node->orphaned));
+    BH_ASSERT(inventory->gpu_count == 0 || inventory->gpus);
+    BH_ASSERT(inventory->instance_count == 0 || inventory->instances);
+    BH_ASSERT(!node->inventory_known || node->scans > 0);
+    BH_STATE_ASSERT_TEXT(inventory->driver);
+    BH_STATE_ASSERT_TEXT(node->boot);
+}
+
 /* ---- the daemon's connection ---- */
 
 void
 bh_node_disconnect(struct bh_node *node)
 {
+    bh_node_assert(node);
     if (node->link)
         bh_link_free(node->link);
     node->link = NULL;
@@ -55,6 +76,8 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
 {
     struct bh_err err;
 
+    bh_node_assert(node);
+    BH_ASSERT(message && bh_message_fields(number));
     if (node->hello_received
         && bh_link_send(node->link, number, bh_message_fields(number), message, &err) != BH_OK)
         bh_node_disconnect(node);

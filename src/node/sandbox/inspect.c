@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/attr.h"
 #include "base/fd.h"
 #include "node/common/path.h"
@@ -47,9 +48,9 @@ bh_report_put(struct bh_report *report, const struct bh_msg_check *check, enum b
 {
     bool failed = check->result == BH_CHECK_FAIL;
 
-    if (report->count == BH_REPORT_CHECKS_MAX)
-        return;
-    report->checks[report->count++] = *check;
+    BH_ASSERT(check->result < BH_CHECK_RESULTS && report->count <= BH_REPORT_CHECKS_MAX);
+    if (report->count < BH_REPORT_CHECKS_MAX) /* a list that is full hides none that failed */
+        report->checks[report->count++] = *check;
     if (check->result != BH_CHECK_PASS && (!*report->why || (failed && report->failed == 0)))
         snprintf(report->why, sizeof report->why, "%s: %s", check->name, check->answer);
     report->failed += failed;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "node/common/path.h"
 #include "node/core/state_check.h"
 
@@ -211,33 +211,21 @@ bh_host_read_majors(struct bh_node *node)
     bh_buf_fini(&text);
 }
 
-static void
-host_read_boot(struct bh_node *node)
-{
-    struct bh_buf text;
-    struct bh_err ignored;
-
-    bh_buf_init_fixed(&text, node->boot, sizeof node->boot);
-    if (bh_file_read("/proc/sys/kernel/random/boot_id", sizeof node->boot - 1, &text, &ignored) == BH_OK)
-        node->boot[strcspn(bh_buf_text(&text), "\n")] = '\0';
-}
-
 bh_rc
 bh_host_describe(struct bh_node *node, struct bh_err *err)
 {
-    char self[BH_NODE_PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct bh_err ignored;
+    bh_rc rc = bh_proc_own_folder(node->libexec, sizeof node->libexec, err);
 
-    if (n < 0)
-        return bh_err_errno(err, "read /proc/self/exe");
-    self[n] = '\0';
-    snprintf(node->libexec, sizeof node->libexec, "%s",
-             *node->conf.libexec_dir ? node->conf.libexec_dir : dirname(self));
+    if (rc != BH_OK)
+        return rc;
+    if (*node->conf.libexec_dir)
+        snprintf(node->libexec, sizeof node->libexec, "%s", node->conf.libexec_dir);
     if (*node->conf.node_name)
         snprintf(node->name, sizeof node->name, "%s", node->conf.node_name);
     else if (gethostname(node->name, sizeof node->name - 1) != 0)
         return bh_err_errno(err, "read the host name");
-    host_read_boot(node);
+    (void)!bh_proc_boot_id(node->boot, &ignored);
     bh_host_read_majors(node);
     return BH_OK;
 }

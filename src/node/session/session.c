@@ -141,17 +141,19 @@ session_retain(struct bh_node *node, struct bh_orders *orders, const void *messa
     bh_order_send_marks(node);
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
+        uint64_t lease = job->record.lease;
 
         bh_state_assert_job(&node->state, job);
-        if (session_is_named(&retain->leases, job->record.lease) || job->unwanted)
+        if (session_is_named(&retain->leases, lease) || job->unwanted)
             continue;
         if (job->ended) {
-            bh_job_forget(node, job->record.lease);
+            bh_job_forget(node, lease);
             continue;
         }
-        bh_log(JOB_COLLECTED, BH_U64("lease", job->record.lease));
+        bh_log(JOB_COLLECTED, BH_U64("lease", lease));
         job->unwanted = true;
-        (void)!bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = job->record.lease }, &ignored);
+        (void)!bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = lease }, &ignored);
+        bh_job_forget(node, lease); /* one that waited for its image has ended by now */
     }
     node->orphaned_count = 0;
     for (uint32_t i = 0; i < node->state.partition_count; i++) {

@@ -1,5 +1,6 @@
 #include "base/proc.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,39 @@ this_process_and_one_that_is_gone(void **state)
 }
 
 static void
+links_lists_and_paths(void **state)
+{
+    char text[256] = "x", small[4] = "x", path[BH_PROC_PATH_MAX], own[BH_PROC_PATH_MAX];
+    struct bh_err err;
+    struct stat here, there;
+    int fds[2];
+    DIR *dir;
+
+    assert_int_equal(pipe(fds), 0);
+    bh_proc_fd_path(fds[0], path);
+    BH_CHECK("a path to an open file", stat(path, &here) == 0 && fstat(fds[0], &there) == 0);
+    BH_CHECK("the same", here.st_ino == there.st_ino);
+    BH_CHECK_EQ("namespace", bh_proc_link(getpid(), "ns/user", text, sizeof text, &err), BH_OK);
+    BH_CHECK("by name", strncmp(text, "user:[", 6) == 0);
+    BH_CHECK_EQ("its own", bh_proc_link(BH_PROC_SELF, "ns/user", own, sizeof own, &err), BH_OK);
+    BH_CHECK_STR("the same", own, text);
+    BH_CHECK_EQ("too long", bh_proc_link(BH_PROC_SELF, "exe", small, sizeof small, &err), BH_FULL);
+    BH_CHECK_STR("and nothing of it", small, "");
+    BH_CHECK_EQ("no process", bh_proc_link(0, "exe", text, sizeof text, &err), BH_NOT_FOUND);
+    BH_CHECK_EQ("folder", bh_proc_own_folder(text, sizeof text, &err), BH_OK);
+    BH_CHECK("a folder", text[0] == '/' && access(text, X_OK) == 0);
+    BH_CHECK_EQ("boot", bh_proc_boot_id(own, &err), BH_OK);
+    BH_CHECK_EQ("a UUID", strlen(own), 36);
+    dir = bh_proc_list(BH_PROC_SELF, "task");
+    BH_CHECK("threads", dir);
+    closedir(dir);
+    BH_CHECK("of no process", !bh_proc_list(0, "task"));
+    close(fds[0]);
+    close(fds[1]);
+    BH_CHECK_DONE();
+}
+
+static void
 available_memory_is_found(void **state)
 {
     uint64_t bytes = 5;
@@ -82,6 +116,7 @@ available_memory_is_found(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(stat_is_read_behind_the_name),
     cmocka_unit_test(this_process_and_one_that_is_gone),
+    cmocka_unit_test(links_lists_and_paths),
     cmocka_unit_test(available_memory_is_found),
 };
 

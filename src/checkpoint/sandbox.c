@@ -19,6 +19,7 @@
 #include "base/capability.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/proc.h"
 #include "checkpoint/filter.h"
 
 #define ROOT "/tmp" /* covered by the room while it is built; every machine has it */
@@ -155,9 +156,9 @@ sandbox_open_sources(const struct bh_checkpoint_request *request, struct sources
 static bh_rc
 sandbox_show_source(int fd, const char *path, unsigned long flags, struct bh_err *err)
 {
-    char source[64];
+    char source[BH_PROC_PATH_MAX];
 
-    snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
+    bh_proc_fd_path(fd, source);
     return sandbox_show_at(source, path, flags, err);
 }
 
@@ -221,13 +222,11 @@ sandbox_enter_root(const struct bh_checkpoint_request *request, struct bh_err *e
 static bool
 sandbox_has_base(uint32_t pid, uint32_t base)
 {
-    char path[64], text[128] = "";
     uint32_t inside, outside, count;
-    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_err ignored;
+    char text[512];
 
-    snprintf(path, sizeof path, "/proc/%u/uid_map", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && read(fd, text, sizeof text - 1) > 0
+    return bh_proc_read((pid_t)pid, "uid_map", text, sizeof text, &ignored) == BH_OK
            && sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == base
            && count == IDS;
 }
@@ -238,9 +237,9 @@ sandbox_open_namespace(const struct bh_checkpoint_request *request, int *ret_fd,
 {
     for (uint32_t i = 0; i < request->pid_count; i++) {
         uint32_t pid = request->pids[i].pid;
-        char path[64];
+        char path[BH_PROC_PATH_MAX];
 
-        snprintf(path, sizeof path, "/proc/%u/ns/user", pid);
+        bh_proc_path((pid_t)pid, "ns/user", path);
         *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
         if (*ret_fd < 0)
             continue;

@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "daemon/batch/batch.h"
 #include "daemon/certificate.h"
@@ -305,15 +306,12 @@ daemon_fetch_program(struct daemon_program *program)
 {
     const char *name = program->config.fetch_program;
     char own[4096];
-    ssize_t length;
+    struct bh_err ignored;
 
     if (strchr(name, '/'))
         return name;
-    length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length <= 0)
+    if (bh_proc_own_folder(own, sizeof own, &ignored) != BH_OK)
         return name;
-    own[length] = '\0';
-    *strrchr(own, '/') = '\0';
     for (size_t i = 0; i < BH_COUNT(program_folders); i++) {
         const char *path = bh_arena_printf(program->arena, "%s/%s/%s", own, program_folders[i], name);
 

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "job_network/filter.h"
 #include "job_network/link.h"
 #include "job_network/netlink.h"
@@ -623,6 +624,7 @@ bh_kernel_network_open(const struct bh_kernel_options *options, struct bh_networ
                        struct bh_err *err)
 {
     struct kernel *kernel = calloc(1, sizeof *kernel);
+    char path[BH_PROC_PATH_MAX];
     bh_rc rc;
 
     BH_ASSERT(kernel);
@@ -630,8 +632,9 @@ bh_kernel_network_open(const struct bh_kernel_options *options, struct bh_networ
     kernel->jobs = calloc(JOBS_MAX, sizeof *kernel->jobs);
     BH_ASSERT(kernel->jobs);
     kernel->links = kernel->filters = kernel->changes = -1;
-    kernel->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    rc = kernel->home < 0 ? bh_err_errno(err, "open /proc/self/ns/net") : BH_OK;
+    bh_proc_path(BH_PROC_SELF, "ns/net", path);
+    kernel->home = open(path, O_RDONLY | O_CLOEXEC);
+    rc = kernel->home < 0 ? bh_err_errno(err, "open %s", path) : BH_OK;
     if (rc == BH_OK)
         rc = bh_netlink_open(NETLINK_ROUTE, &kernel->links, err);
     if (rc == BH_OK)

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "job_network/link.h"
 #include "job_network/netlink.h"
 
@@ -56,8 +57,10 @@ static bh_rc
 netns_set_up(const struct bh_network_place *place, int *ret_links, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int links = -1;
+    char own[BH_PROC_PATH_MAX];
     bh_rc rc = bh_netlink_open(NETLINK_ROUTE, &links, err);
 
+    bh_proc_path(BH_PROC_SELF, "ns/net", own);
     if (rc == BH_OK && bh_netns_setting("ipv6/conf/all/disable_ipv6"))
         rc = bh_netns_set("ipv6/conf/all/disable_ipv6", "1", err);
     if (rc == BH_OK && bh_netns_setting("ipv6/conf/default/disable_ipv6"))
@@ -66,7 +69,7 @@ netns_set_up(const struct bh_network_place *place, int *ret_links, struct bh_err
         rc = bh_netns_set("ipv4/ping_group_range", "0 2147483647", err);
     if (rc == BH_OK)
         rc = bh_link_set_up(links, 1, true, err); /* loopback is the first of each namespace */
-    if (rc == BH_OK && mount("/proc/self/ns/net", place->space, NULL, MS_BIND, NULL) != 0)
+    if (rc == BH_OK && mount(own, place->space, NULL, MS_BIND, NULL) != 0)
         return bh_err_errno(err, "mount a network namespace on %s", place->space);
     if (rc == BH_OK
         && mount("sysfs", place->sys, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)

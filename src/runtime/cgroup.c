@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "runtime/device_filter.h"
 #include "runtime/progress_timeout.h"
 
-enum { PATH_SIZE = 512 };
+enum { PATH_SIZE = 512, CGROUP_LINES_MAX = 64 << 10 }; /* a path for each hierarchy */
 #define KEEPERS "keepers"
 #define POLL_INTERVAL (200 * UINT64_C(1000))
 
@@ -492,12 +493,12 @@ bh_rc
 bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid, bool *ret_inside,
               struct bh_err *err)
 {
-    char name[64], text[8192];
+    char text[CGROUP_LINES_MAX];
+    bh_rc rc = bh_proc_read(pid, "cgroup", text, sizeof text, err);
 
     *ret_inside = false;
-    snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
-    if (!cgroup_read_file(name, text, sizeof text))
-        return errno == ENOENT || errno == ESRCH ? BH_OK : bh_err_errno(err, "read %s", name);
+    if (rc != BH_OK)
+        return rc == BH_NOT_FOUND ? BH_OK : rc;
     *ret_inside = cgroup_is_among_lines(host, text, path);
     return BH_OK;
 }

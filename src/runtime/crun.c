@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "base/time.h"
 #include "runtime/oci.h"
@@ -168,15 +169,11 @@ static bool
 crun_is_inside(void *self, pid_t pid)
 {
     const struct crun *crun = self;
-    char path[64], name[64];
-    ssize_t n;
+    struct bh_err ignored;
+    char name[64];
 
-    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
-    n = readlink(path, name, sizeof name - 1);
-    if (n < 0)
-        return false;
-    name[n] = '\0';
-    return strcmp(name, crun->own_pid_namespace) != 0;
+    return bh_proc_link(pid, "ns/pid", name, sizeof name, &ignored) == BH_OK
+           && strcmp(name, crun->own_pid_namespace) != 0;
 }
 
 static bool
@@ -336,14 +333,12 @@ crun_at_most(int resource, uint64_t wanted)
 static uint32_t
 crun_oom_score(void)
 {
-    struct bh_buf text;
     struct bh_err ignored;
-    char bytes[16];
+    char text[16];
     int own = 0;
 
-    bh_buf_init_fixed(&text, bytes, sizeof bytes);
-    if (bh_file_read("/proc/self/oom_score_adj", sizeof bytes - 1, &text, &ignored) == BH_OK)
-        own = (int)strtol(bh_buf_text(&text), NULL, 10);
+    if (bh_proc_read(BH_PROC_SELF, "oom_score_adj", text, sizeof text, &ignored) == BH_OK)
+        own = (int)strtol(text, NULL, 10);
     return own > OOM_SCORE ? (uint32_t)own : OOM_SCORE;
 }
 
@@ -372,7 +367,6 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     struct bh_cgroup_host cgroups;
     struct crun *crun;
     bh_rc rc = bh_cgroup_probe(options->cgroup_mount, &cgroups, err);
-    ssize_t n;
     if (rc != BH_OK)
         return rc;
 
@@ -386,8 +380,11 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     snprintf(crun->program, sizeof crun->program, "%s", options->program);
     snprintf(crun->state, sizeof crun->state, "%s", options->state);
     snprintf(crun->parent, sizeof crun->parent, "%s", options->cgroup_parent);
-    n = readlink("/proc/self/ns/pid", crun->own_pid_namespace, sizeof crun->own_pid_namespace - 1);
-    crun->own_pid_namespace[n > 0 ? n : 0] = '\0';
+    rc = bh_proc_link(BH_PROC_SELF, "ns/pid", crun->own_pid_namespace, sizeof crun->own_pid_namespace, err);
+    if (rc != BH_OK) { /* the runtime itself would be taken for the job */
+        free(crun);
+        return rc;
+    }
     crun_describe_host(crun, options->strict ? BH_SECCOMP_STRICT : BH_SECCOMP_DEFAULT);
     *ret_runtime = (struct bh_runtime){ &crun_ops, crun };
     return BH_OK;

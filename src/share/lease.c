@@ -227,15 +227,15 @@ lease_release_slot_before(const struct lease_process *process, uint64_t now_ns)
 }
 
 static enum bh_share_answer
-lease_slot_reassign(struct lease_process *process, int slot)
+lease_slot_reassign(struct lease_process *process, int slot, const struct bh_share_owner *me)
 {
-    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
+    struct bh_share_owner owner;
     struct lease_process *before = lease_find_slot_owner(process, slot);
 
     if (slot >= BH_SHARE_SLOTS_MAX)
         return BH_SHARE_STRANGER;
     owner = bh_share_pages_owner(process->lease->pages, (uint32_t)slot);
-    if (owner.pid != me.pid || owner.started != me.started)
+    if (owner.pid != me->pid || owner.started != me->started)
         return BH_SHARE_STRANGER;
     process->slot = slot;
     process->active = true; /* it may have been; then it answers as one that is */
@@ -245,10 +245,9 @@ lease_slot_reassign(struct lease_process *process, int slot)
 }
 
 static enum bh_share_answer
-lease_slot_assign(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+lease_slot_assign(struct lease_process *process, const struct bh_share_hello *hello,
+                  const struct bh_share_owner *me, uint64_t now_ns)
 {
-    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
-
     if (hello->magic == BH_SHARE_MAGIC && hello->slot == -1)
         lease_release_slot_before(process, now_ns);
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION
@@ -259,17 +258,25 @@ lease_slot_assign(struct lease_process *process, const struct bh_share_hello *he
     if (hello->slot == BH_SHARE_OBSERVE)
         return BH_SHARE_WELCOME;
     if (hello->slot >= 0)
-        return lease_slot_reassign(process, hello->slot);
-    process->slot = bh_share_pages_assign(process->lease->pages, me);
+        return lease_slot_reassign(process, hello->slot, me);
+    process->slot = bh_share_pages_assign(process->lease->pages, *me);
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
 
+/* Of a process that cannot be read nobody knows who it is: it is not accused, and may connect again. */
 static void
 lease_receive_hello(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
-    enum bh_share_answer reply = lease_slot_assign(process, hello, now_ns);
+    struct bh_share_owner me = { .pid = process->pid };
     bool outdated = bh_share_pages_are_outdated(process->lease->pages);
+    enum bh_share_answer reply;
+    struct bh_err ignored;
 
+    if (bh_share_started(me.pid, &me.started, &ignored) != BH_OK) {
+        lease_disconnect(process, now_ns);
+        return;
+    }
+    reply = lease_slot_assign(process, hello, &me, now_ns);
     lease_answer(process, reply);
     if (reply == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
         return; /* the latter is one of those that were reported when the lease was opened */
@@ -408,6 +415,7 @@ lease_find_survivors(struct bh_share_lease *lease)
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++) {
         struct bh_share_owner owner = bh_share_pages_owner(lease->pages, s);
         struct lease_process *process;
+        struct bh_err ignored;
 
         if (owner.pid == 0)
             continue;
@@ -420,7 +428,7 @@ lease_find_survivors(struct bh_share_lease *lease)
         process->pidfd = (int)syscall(SYS_pidfd_open, owner.pid, 0);
         lease->processes = process;
         lease->count++;
-        if (process->pidfd < 0 || bh_share_started(owner.pid) != owner.started
+        if (process->pidfd < 0 || bh_share_check_owner(&owner, &ignored) == BH_NOT_FOUND
             || lease_watch(lease, process->pidfd, &process->life) != 0) {
             if (!bh_share_pages_reap(lease->pages, s))
                 lease_notify(lease, BH_SHARE_NOTICE_FORGED, owner.pid);

@@ -102,13 +102,27 @@ share_pages_map(const char *folder, const char *name, size_t bytes, void **ret_m
 
 /* ---- the usage ---- */
 
-uint64_t
-bh_share_started(uint32_t pid)
+bh_rc
+bh_share_started(uint32_t pid, uint64_t *ret_started, struct bh_err *err)
 {
     struct bh_proc_stat stat;
-    struct bh_err ignored;
+    bh_rc rc = bh_proc_stat((pid_t)pid, &stat, err);
+    if (rc != BH_OK)
+        return rc;
 
-    return bh_proc_stat((pid_t)pid, &stat, &ignored) == BH_OK ? stat.started_ticks : 0;
+    *ret_started = stat.started_ticks;
+    return BH_OK;
+}
+
+bh_rc
+bh_share_check_owner(const struct bh_share_owner *owner, struct bh_err *err)
+{
+    uint64_t started;
+    bh_rc rc = bh_share_started(owner->pid, &started, err);
+
+    return rc == BH_OK && started != owner->started
+               ? bh_err_set(err, BH_NOT_FOUND, "process %u is another by now", owner->pid)
+               : rc;
 }
 
 static bool
@@ -137,16 +151,17 @@ share_pages_is_named(const char *line)
 static int
 pages_find_mapped(uint32_t pid, bool *ret_other)
 {
-    char path[100], line[512], range[64], may[8];
+    char path[BH_PROC_PATH_MAX], name[80], line[512], range[64], may[8];
     FILE *maps;
     int fd = -1;
 
-    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    bh_proc_path((pid_t)pid, "maps", path);
     maps = fopen(path, "re");
     while (maps != NULL && fd < 0 && fgets(line, sizeof(line), maps) != NULL) {
         if (strstr(line, USAGE_MAPPED) == NULL || sscanf(line, "%63s %7s", range, may) != 2 || may[1] != 'w')
             continue;
-        snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
+        snprintf(name, sizeof(name), "map_files/%s", range);
+        bh_proc_path((pid_t)pid, name, path);
         fd = share_pages_is_named(line) ? open(path, O_RDWR | O_CLOEXEC) : -1;
         if (fd >= 0 && !pages_is_usage(fd)) {
             close(fd);
@@ -182,31 +197,37 @@ pages_make_usage(void)
     return -1;
 }
 
-/* `ret_outdated`: processes of it go on counting in a page of another version. */
-static int
-pages_find_usage(const struct slots *slots, bool *ret_outdated)
+/* `ret_outdated`: processes of it go on counting in a page of another version.  While it cannot be told
+ * whether one lives, no page is made: it may count in one. */
+static bh_rc
+pages_find_usage(const struct slots *slots, int *ret_fd, bool *ret_outdated, struct bh_err *err)
 {
     bool other = false;
     int fd = -1;
 
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX && fd < 0; s++) {
         const struct bh_share_owner *owner = &slots->owner[s];
+        bh_rc rc = owner->pid != 0 ? bh_share_check_owner(owner, err) : BH_NOT_FOUND;
 
-        if (owner->pid != 0 && bh_share_started(owner->pid) == owner->started)
+        if (rc == BH_OK)
             fd = pages_find_mapped(owner->pid, &other);
+        else if (rc != BH_NOT_FOUND)
+            return rc;
     }
     *ret_outdated = fd < 0 && other;
-    return fd >= 0 ? fd : pages_make_usage();
+    *ret_fd = fd >= 0 ? fd : pages_make_usage();
+    return *ret_fd < 0 ? bh_err_errno(err, "usage page") : BH_OK;
 }
 
 static bh_rc
 pages_map_usage(struct bh_share_pages *pages, struct bh_err *err)
 {
-    void *usage = MAP_FAILED;
+    void *usage;
+    bh_rc rc = pages_find_usage(pages->slots, &pages->usage_fd, &pages->outdated, err);
+    if (rc != BH_OK)
+        return rc;
 
-    pages->usage_fd = pages_find_usage(pages->slots, &pages->outdated);
-    if (pages->usage_fd >= 0)
-        usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED, pages->usage_fd, 0);
+    usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED, pages->usage_fd, 0);
     if (usage == MAP_FAILED)
         return bh_err_errno(err, "usage page");
     pages->usage = usage;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,8 +97,9 @@ test_found_again(void **state)
         struct bh_share_pages *pages = NULL;
         struct bh_err err = { 0 };
         pid_t pid = start_process(i);
-        struct bh_share_owner owner = { (uint32_t)pid, bh_share_started((uint32_t)pid) };
+        struct bh_share_owner owner = { .pid = (uint32_t)pid };
 
+        assert_int_equal(bh_share_started(owner.pid, &owner.started, &err), BH_OK);
         assert_int_equal(bh_share_pages_open(&open, &pages, &err), BH_OK);
         BH_CHECK(cases[i].name, !bh_share_pages_are_outdated(pages));
         assert_int_equal(bh_share_pages_assign(pages, owner), 0);
@@ -108,11 +110,34 @@ test_found_again(void **state)
         BH_CHECK_EQ(cases[i].name, bh_share_is_mapped(owner.pid), cases[i].mapped);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
+        BH_CHECK_EQ("gone", bh_share_check_owner(&owner, &err), BH_NOT_FOUND);
         BH_CHECK("reaped", bh_share_pages_reap(pages, 0));
         BH_CHECK("and so over", !bh_share_pages_are_outdated(pages));
         bh_share_pages_free(pages);
         remove_lease(&open);
     }
+    BH_CHECK_DONE();
+}
+
+/* A process that cannot be read is neither gone nor another. */
+static void
+test_inconclusive(void **state)
+{
+    struct bh_share_owner me = { .pid = (uint32_t)getpid() };
+    struct rlimit before, none;
+    struct bh_err err;
+    bh_rc rc;
+
+    assert_int_equal(bh_share_started(me.pid, &me.started, &err), BH_OK);
+    BH_CHECK_EQ("it lives", bh_share_check_owner(&me, &err), BH_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){ 0, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = bh_share_check_owner(&me, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    BH_CHECK("without a descriptor", rc != BH_OK && rc != BH_NOT_FOUND);
+    me.started++;
+    BH_CHECK_EQ("another", bh_share_check_owner(&me, &err), BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
@@ -161,6 +186,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_inconclusive),
         cmocka_unit_test(test_limits),
     };
 

@@ -142,6 +142,14 @@ BANNED_HOMES = [
     # Filters of system calls name their numbers.
     *((start, re.compile(r"src/(\w+/)*filter\.c$")) for start in STARTS if start.startswith("SYS_")),
 ]
+# Who names files of /proc by themselves, and why; everybody else asks base/proc.h.
+PROC_HOMES = [
+    (re.compile(r"src/base/proc\.c$"), "its home"),
+    (re.compile(r"sim/|src/(probe|shim)/|src/node/init/"), "on libc alone, within tenants' processes"),
+    (re.compile(r"src/runtime/(oci|sandbox_files)\.c$"), "what a sandbox shows and hides"),
+    (re.compile(r"src/node/sandbox/inspect\.c$"), "the same, held against what stands there"),
+    (re.compile(r"src/(job_network/netns|cli/doctor/doctor_checks)\.c$"), "settings of the kernel, of no process"),
+]
 BANNED_NAME = re.compile(r"tmp2\w*|.*[a-z]_1")
 # Verbs that do not say what a function does.
 BANNED_FUNCTION = re.compile(r"(do|handle)_\w+")

@@ -2,7 +2,7 @@
 import os
 import re
 
-from . import calls, law, names
+from . import calls, csource, law, names
 from .finding import Finding, floor_of, folder_of, is_test, place_of
 
 
@@ -107,6 +107,17 @@ def banned(tree):
             elif previous == "goto" and word != "out":
                 yield Finding(source.path, line, "goto", word, f"goto {word}: only one label, out")
             previous = word
+
+
+def proc(tree):
+    for source in tree.sources:
+        if is_test(source.path) or not source.path.startswith(("src/", "sim/", "lab/")) \
+                or any(home.match(source.path) for home, _ in law.PROC_HOMES):
+            continue
+        for match in csource.NOISE.finditer(source.text):
+            if match.group(0).startswith('"/proc/'):
+                line = source.text.count("\n", 0, match.start()) + 1
+                yield Finding(source.path, line, "proc", match.group(0).strip('"'), "a path of /proc: use base/proc.h")
 
 
 def has_beside(tree, path, ending):
@@ -243,5 +254,5 @@ def floors(tree):
                               f"{call.name}() is on a higher floor, in {other}.c")
 
 
-ALL = [includes, sizes, banned, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once]
+ALL = [includes, sizes, banned, proc, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once]
 STRICT = ALL + [contracts]

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "cli/output/output.h"
 #include "cli/output/table.h"
@@ -309,12 +310,10 @@ bh_rc
 bh_cli_program_path(const char *relative, char *ret_path, size_t size, struct bh_err *err)
 {
     char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    bh_rc rc = bh_proc_own_folder(self, sizeof self, err);
 
-    if (length < 0)
-        return bh_err_errno(err, "/proc/self/exe");
-    self[length] = '\0';
-    *strrchr(self, '/') = '\0';
+    if (rc != BH_OK)
+        return rc;
     if ((size_t)snprintf(ret_path, size, "%s/%s", self, relative) >= size)
         return bh_err_set(err, BH_RANGE, "%s/%s: too long a path", self, relative);
     return BH_OK;

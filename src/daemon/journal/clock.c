@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/proc.h"
 
 enum { FILE_BYTES_MAX = 128, PATH_SIZE = 4096 };
 #define STORE_INTERVAL ((int64_t)BH_NS_PER_S)
@@ -16,14 +17,11 @@ enum { FILE_BYTES_MAX = 128, PATH_SIZE = 4096 };
 static void
 clock_read_boot_id(char ret_id[BH_CLOCK_BOOT_MAX])
 {
-    struct bh_buf text;
+    char id[BH_PROC_BOOT_ID_MAX] = "";
     struct bh_err ignored;
 
-    bh_buf_init_fixed(&text, ret_id, BH_CLOCK_BOOT_MAX);
-    if (bh_file_read("/proc/sys/kernel/random/boot_id", BH_CLOCK_BOOT_MAX - 1, &text, &ignored) == BH_OK)
-        ret_id[strcspn(bh_buf_text(&text), "\n")] = '\0';
-    else
-        ret_id[0] = '\0';
+    (void)!bh_proc_boot_id(id, &ignored);
+    snprintf(ret_id, BH_CLOCK_BOOT_MAX, "%s", id);
 }
 
 /* ---- the file: "BOOT_ID BASE\n" ---- */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,6 +14,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "base/time.h"
 
@@ -89,16 +89,15 @@ static bh_rc
 signing_find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX], struct bh_err *err)
 {
     char own[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    bh_rc rc;
 
     if (process->program[0]) {
         snprintf(ret_path, PATH_MAX, "%s", process->program);
         return BH_OK;
     }
-    if (length < 0)
-        return bh_err_errno(err, "/proc/self/exe");
-    own[length] = '\0';
-    dirname(own);
+    rc = bh_proc_own_folder(own, sizeof own, err);
+    if (rc != BH_OK)
+        return rc;
     for (size_t i = 0; i < BH_COUNT(places); i++)
         if (snprintf(ret_path, PATH_MAX, "%s/%s", own, places[i]) < PATH_MAX && access(ret_path, X_OK) == 0)
             return BH_OK;

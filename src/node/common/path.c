@@ -19,6 +19,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "model/path.h"
 
 void
@@ -207,10 +208,10 @@ bh_path_make_below(const char *root, const char *target, struct bh_err *err)
 static bh_rc
 path_write_map(pid_t pid, const char *file, const char *text, struct bh_err *err)
 {
-    char path[64];
+    char path[BH_PROC_PATH_MAX];
     BH_AUTO(bh_fd_close) int fd = -1;
 
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    bh_proc_path(pid, file, path);
     fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
         return bh_err_errno(err, "write %s", path);
@@ -245,7 +246,7 @@ path_write_one_map(pid_t pid, const char *file, const uint32_t ids[2], const str
 static bh_rc
 path_write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
-    char path[64];
+    char path[BH_PROC_PATH_MAX];
     bh_rc rc = path_write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner, err);
     if (rc != BH_OK)
         return rc;
@@ -253,7 +254,7 @@ path_write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struc
     rc = path_write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner, err);
     if (rc != BH_OK)
         return rc;
-    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+    bh_proc_path(pid, "ns/user", path);
     *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
     return *ret_fd < 0 ? bh_err_errno(err, "open %s", path) : BH_OK;
 }

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/utf8.h"
+#include "node/core/state_check.h"
 
 /* The GPU's entry, or a free one; NULL: all are in use. */
 static struct bh_gpu_error *
@@ -11,9 +13,12 @@ entry_for(struct bh_node *node, const char *gpu)
 {
     struct bh_gpu_error *free_one = NULL;
 
+    BH_ASSERT(*gpu);
     for (size_t i = 0; i < BH_COUNT(node->gpu_errors); i++) {
         struct bh_gpu_error *at = &node->gpu_errors[i];
 
+        BH_STATE_ASSERT_TEXT(at->gpu);
+        BH_STATE_ASSERT_TEXT(at->why);
         if (strcmp(at->gpu, gpu) == 0)
             return at;
         if (!at->gpu[0] && !free_one)
@@ -27,6 +32,7 @@ bh_gpu_error_record(struct bh_node *node, const char *gpu, const struct bh_err *
 {
     struct bh_gpu_error *entry = entry_for(node, gpu);
 
+    BH_ASSERT(!err || err->rc != BH_OK);
     if (!entry)
         return;
     if (!err) {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "node/common/path.h"
+#include "node/core/state_check.h"
 
 #define LOCK_TIMEOUT (2 * BH_NS_PER_S)
 #define LOCK_POLL_INTERVAL (10 * BH_NS_PER_MS)
@@ -39,11 +41,30 @@ bh_node_job_bundle(const struct bh_node *node, uint64_t lease, char ret_path[BH_
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/bh-%" PRIu64, node->sandboxes, lease);
 }
 
+/* ---- what holds ---- */
+
+void
+bh_node_assert(const struct bh_node *node)
+{
+    const struct bh_inventory *inventory = &node->inventory;
+
+    bh_state_assert(&node->state);
+    BH_ASSERT(!node->hello_received || node->link);
+    BH_ASSERT(node->told_changes == UINT64_MAX || node->told_changes <= node->state.changes);
+    BH_ASSERT(node->orphaned_count <= BH_COUNT(node->orphaned));
+    BH_ASSERT(inventory->gpu_count == 0 || inventory->gpus);
+    BH_ASSERT(inventory->instance_count == 0 || inventory->instances);
+    BH_ASSERT(!node->inventory_known || node->scans > 0);
+    BH_STATE_ASSERT_TEXT(inventory->driver);
+    BH_STATE_ASSERT_TEXT(node->boot);
+}
+
 /* ---- the daemon's connection ---- */
 
 void
 bh_node_disconnect(struct bh_node *node)
 {
+    bh_node_assert(node);
     if (node->link)
         bh_link_free(node->link);
     node->link = NULL;
@@ -55,6 +76,8 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
 {
     struct bh_err err;
 
+    bh_node_assert(node);
+    BH_ASSERT(message && bh_message_fields(number));
     if (node->hello_received
         && bh_link_send(node->link, number, bh_message_fields(number), message, &err) != BH_OK)
         bh_node_disconnect(node);
@@ -188,33 +211,21 @@ bh_host_read_majors(struct bh_node *node)
     bh_buf_fini(&text);
 }
 
-static void
-host_read_boot(struct bh_node *node)
-{
-    struct bh_buf text;
-    struct bh_err ignored;
-
-    bh_buf_init_fixed(&text, node->boot, sizeof node->boot);
-    if (bh_file_read("/proc/sys/kernel/random/boot_id", sizeof node->boot - 1, &text, &ignored) == BH_OK)
-        node->boot[strcspn(bh_buf_text(&text), "\n")] = '\0';
-}
-
 bh_rc
 bh_host_describe(struct bh_node *node, struct bh_err *err)
 {
-    char self[BH_NODE_PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct bh_err ignored;
+    bh_rc rc = bh_proc_own_folder(node->libexec, sizeof node->libexec, err);
 
-    if (n < 0)
-        return bh_err_errno(err, "read /proc/self/exe");
-    self[n] = '\0';
-    snprintf(node->libexec, sizeof node->libexec, "%s",
-             *node->conf.libexec_dir ? node->conf.libexec_dir : dirname(self));
+    if (rc != BH_OK)
+        return rc;
+    if (*node->conf.libexec_dir)
+        snprintf(node->libexec, sizeof node->libexec, "%s", node->conf.libexec_dir);
     if (*node->conf.node_name)
         snprintf(node->name, sizeof node->name, "%s", node->conf.node_name);
     else if (gethostname(node->name, sizeof node->name - 1) != 0)
         return bh_err_errno(err, "read the host name");
-    host_read_boot(node);
+    (void)!bh_proc_boot_id(node->boot, &ignored);
     bh_host_read_majors(node);
     return BH_OK;
 }

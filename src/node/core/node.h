@@ -106,4 +106,7 @@ void bh_node_job_bundle(const struct bh_node *node, uint64_t lease, char ret_pat
 void bh_node_send(struct bh_node *node, uint32_t number, const void *message);
 void bh_node_disconnect(struct bh_node *node);
 
+/* What holds between two calls of what the node holds itself, and of the tables of its state. */
+void bh_node_assert(const struct bh_node *node);
+
 #endif

@@ -51,6 +51,7 @@ struct bh_node_partition {
 };
 
 #define BH_WHOLE_GPU UINT32_MAX
+#define BH_SHARE_GI UINT32_C(0xffffff00) /* and its slot, of a share; below are numbers of GPU instances */
 
 /* What a fill did not reach: the driver kept it for itself or for the helper's context, or nobody filled it.
  * A partition of the same geometry does not get it either; another may. */

@@ -16,10 +16,34 @@ bh_ownership_map_units(const struct bh_node_partition *partition)
     return partition->units ? partition->units & BH_OWNERSHIP_ALL : BH_OWNERSHIP_ALL;
 }
 
+static void
+ownership_assert_unit(const struct bh_ownership_gpu *ownership, uint32_t u)
+{
+    const struct bh_ownership_unit *unit = &ownership->unit[u];
+
+    BH_ASSERT(!unit->clean || (!unit->failed && !unit->several));
+    BH_ASSERT(unit->clean || (unit->receipt == 0 && unit->result == 0));
+    BH_ASSERT(unit->result < BH_SCRUB_RESULTS);
+    BH_ASSERT(!unit->several || ownership->owner_count > 0);
+    BH_ASSERT(ownership->gap[u].from_count <= BH_RECEIPT_FROM_MAX);
+    BH_ASSERT(!ownership->gap[u].profile[BH_PROFILE_NAME_MAX - 1]);
+}
+
+static void
+ownership_assert(const struct bh_ownership_gpu *ownership)
+{
+    BH_ASSERT(*ownership->gpu && !ownership->gpu[BH_UUID_MAX - 1]);
+    BH_ASSERT(ownership->owner_count <= BH_RECEIPT_FROM_MAX);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
+        ownership_assert_unit(ownership, u);
+}
+
 static struct bh_ownership_gpu *
 ownership_find(const struct bh_ownership_map *table, const char *gpu)
 {
+    BH_ASSERT(table->count <= table->capacity && table->capacity <= BH_OWNERSHIP_GPUS_MAX);
     for (uint32_t i = 0; i < table->count; i++) {
+        ownership_assert(&table->items[i]);
         if (strcmp(table->items[i].gpu, gpu) == 0)
             return &table->items[i];
     }
@@ -116,6 +140,7 @@ map_find_or_add(struct bh_ownership_map *table, const char *gpu)
 static void
 map_forget_owners(struct bh_ownership_gpu *ownership)
 {
+    BH_ASSERT(ownership->owner_count <= BH_RECEIPT_FROM_MAX);
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (ownership->unit[u].several)
             return;
@@ -129,6 +154,7 @@ map_add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tena
 {
     struct bh_msg_receipt_from *owner = owners;
 
+    BH_ASSERT(*count <= BH_RECEIPT_FROM_MAX);
     while (owner < owners + *count && owner->tenant != tenant)
         owner++;
     if (owner == owners + BH_RECEIPT_FROM_MAX) {
@@ -152,11 +178,13 @@ bh_ownership_map_set(struct bh_ownership_map *table, const char *gpu, uint32_t u
 {
     struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
+    BH_ASSERT(units <= BH_OWNERSHIP_ALL && !as->several);
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
             ownership->unit[u] = *as;
     }
     map_forget_owners(ownership);
+    ownership_assert(ownership);
 }
 
 void
@@ -165,6 +193,7 @@ bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t u
 {
     struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
+    BH_ASSERT(units <= BH_OWNERSHIP_ALL && !as->several);
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         struct bh_ownership_unit *unit = &ownership->unit[u];
 
@@ -179,6 +208,7 @@ bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t u
         map_add_to_sharers(ownership, as->tenant, as->job);
         unit->several = true;
     }
+    ownership_assert(ownership);
 }
 
 void
@@ -191,6 +221,7 @@ bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
         if (units >> u & 1)
             ownership->gap[u] = *gap;
     }
+    ownership_assert(ownership);
 }
 
 /* A unit was filled under that geometry.  What the fill left out may hold bytes of everybody who had the unit

@@ -1,8 +1,11 @@
 #include "node/core/pending_notice.h"
 
+#include "base/assert.h"
+
 void
 bh_pending_notice_add(struct bh_pending_notice *notice)
 {
+    BH_ASSERT(!notice->logged || notice->count > 0);
     notice->count += notice->count < UINT32_MAX;
 }
 
@@ -11,6 +14,7 @@ bh_pending_notice_due(struct bh_pending_notice *notice, bh_ns now, bool listens,
 {
     uint32_t count = notice->count;
 
+    BH_ASSERT(!notice->logged || notice->count > 0);
     *ret_log = false;
     if (count == 0 || now < notice->next_at)
         return 0;

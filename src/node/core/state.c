@@ -1,14 +1,17 @@
 #include "node/core/state.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "model/job.h"
 #include "node/common/path.h"
+#include "node/core/state_check.h"
 
 #define SAVE_INTERVAL BH_NS_PER_S
 
@@ -19,9 +22,12 @@ enum { COMPACT_BYTES = 4 << 20 };
 struct bh_order *
 bh_state_order(const struct bh_node_state *state, uint64_t order)
 {
+    bh_state_assert(state);
     for (uint32_t i = 0; i < state->order_count; i++) {
-        if (state->orders[i].record.order == order)
-            return &state->orders[i];
+        if (state->orders[i].record.order != order)
+            continue;
+        bh_state_assert_order(state, &state->orders[i]);
+        return &state->orders[i];
     }
     return NULL;
 }
@@ -29,9 +35,12 @@ bh_state_order(const struct bh_node_state *state, uint64_t order)
 struct bh_node_partition *
 bh_state_partition(const struct bh_node_state *state, uint64_t partition)
 {
+    bh_state_assert(state);
     for (uint32_t i = 0; i < state->partition_count; i++) {
-        if (state->partitions[i].partition == partition)
-            return &state->partitions[i];
+        if (state->partitions[i].partition != partition)
+            continue;
+        bh_state_assert_partition(&state->partitions[i]);
+        return &state->partitions[i];
     }
     return NULL;
 }
@@ -39,7 +48,9 @@ bh_state_partition(const struct bh_node_state *state, uint64_t partition)
 struct bh_node_partition *
 bh_state_partition_at(const struct bh_node_state *state, const char *gpu, uint32_t gi)
 {
+    bh_state_assert(state);
     for (uint32_t i = 0; i < state->partition_count; i++) {
+        bh_state_assert_partition(&state->partitions[i]);
         if (state->partitions[i].gi == gi && strcmp(state->partitions[i].gpu, gpu) == 0)
             return &state->partitions[i];
     }
@@ -49,9 +60,12 @@ bh_state_partition_at(const struct bh_node_state *state, const char *gpu, uint32
 struct bh_job *
 bh_state_job(const struct bh_node_state *state, uint64_t lease)
 {
+    bh_state_assert(state);
     for (uint32_t i = 0; i < state->job_count; i++) {
-        if (state->jobs[i].record.lease == lease)
-            return &state->jobs[i];
+        if (state->jobs[i].record.lease != lease)
+            continue;
+        bh_state_assert_job(state, &state->jobs[i]);
+        return &state->jobs[i];
     }
     return NULL;
 }
@@ -62,9 +76,14 @@ bh_state_free_slot(const struct bh_node_state *state, uint32_t ranges, const str
     bool taken[BH_JOBS_MAX + 1] = { false };
     uint32_t slot = 0;
 
+    bh_state_assert(state);
+    BH_ASSERT(ranges <= BH_JOBS_MAX && others->count <= BH_COUNT(others->slot));
     for (uint32_t i = 0; i < state->job_count; i++) {
-        if (state->jobs[i].record.slot < BH_JOBS_MAX)
-            taken[state->jobs[i].record.slot] = true;
+        uint32_t of_job = state->jobs[i].record.slot;
+
+        BH_ASSERT(of_job == BH_NO_SLOT || (of_job < BH_JOBS_MAX && !taken[of_job]));
+        if (of_job != BH_NO_SLOT)
+            taken[of_job] = true;
     }
     for (uint32_t i = 0; i < others->count; i++) {
         if (others->slot[i] < BH_JOBS_MAX)
@@ -90,6 +109,7 @@ state_grow(const struct state_table *table, struct bh_err *err)
     size_t capacity = *table->capacity;
     void *grown;
 
+    BH_ASSERT(table->count <= capacity && capacity <= table->max);
     if (table->count >= table->max)
         return bh_err_set(err, BH_FULL, "the node's tables hold no more than %u", table->max);
     grown = bh_vec_grow(*table->items, table->size, &capacity, table->count + 1, table->max);
@@ -143,6 +163,7 @@ state_apply_order(struct bh_node_state *state, const struct bh_node_record *reco
 
     if (!order)
         order = &state->orders[state->order_count++];
+    BH_ASSERT(record->order != 0 && state->order_count <= state->order_capacity);
     *order = (struct bh_order){ .record = *record };
     if (record->order > state->reached)
         state->reached = record->order;
@@ -155,6 +176,7 @@ state_apply_outcome(struct bh_node_state *state, const struct bh_node_record *re
 
     if (!order)
         return;
+    BH_ASSERT(record->kind == BH_NODE_RECORD_OUTCOME);
     order->done = true;
     order->outcome = (struct bh_msg_outcome){
         .order = record->order, .outcome = record->outcome, .rc = record->rc, .at_ns = record->at_ns
@@ -169,7 +191,9 @@ state_apply_partition(struct bh_node_state *state, const struct bh_node_record *
 
     if (!partition)
         partition = &state->partitions[state->partition_count++];
+    BH_ASSERT(state->partition_count <= state->partition_capacity);
     *partition = record->partition;
+    bh_state_assert_partition(partition);
 }
 
 static void
@@ -188,7 +212,9 @@ state_apply_lease(struct bh_node_state *state, const struct bh_node_record *reco
 
     if (!job)
         job = &state->jobs[state->job_count++];
+    BH_ASSERT(state->job_count <= state->job_capacity);
     *job = (struct bh_job){ .record = *record, .pidfd = -1 };
+    bh_state_assert_job(state, job);
 }
 
 /* What a share was scrubbed for does not hold any more: others have had its memory, or nobody knows who. */
@@ -206,13 +232,15 @@ static void
 state_apply_owner(struct bh_node_state *state, const struct bh_node_record *record)
 {
     uint32_t units = bh_ownership_map_units(&record->partition);
-    const struct bh_ownership_unit as = { .clean = record->clean,
+    bool clean = record->clean && !record->failed;
+    const struct bh_ownership_unit as = { .clean = clean,
                                           .failed = record->failed,
                                           .tenant = record->tenant,
                                           .job = record->job,
-                                          .receipt = record->order,
-                                          .result = record->rc };
+                                          .receipt = clean ? record->order : 0,
+                                          .result = clean ? record->rc : 0 };
 
+    BH_ASSERT(state->changes < UINT64_MAX && *record->partition.gpu);
     state->changes++;
     if (*record->gap.profile)
         bh_mark_set_gap(&state->ownership, record->partition.gpu, units, &record->gap);
@@ -235,13 +263,16 @@ state_apply_receipt(struct bh_node_state *state, const struct bh_node_record *re
     if (!record->partition.units)
         bh_mark_set_gap(&state->ownership, record->receipt.gpu, BH_OWNERSHIP_ALL,
                         &(struct bh_note_gap){ .profile = BH_NO_SHAPE });
+    BH_ASSERT(state->receipt_count < state->receipt_capacity);
     state->receipts[state->receipt_count++] = record->receipt;
+    bh_state_assert_receipt(&record->receipt);
 }
 
 static void
 state_apply_forget_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 {
     for (uint32_t i = 0; i < state->receipt_count; i++) {
+        bh_state_assert_receipt(&state->receipts[i]);
         if (state->receipts[i].order != record->order)
             continue;
         memmove(&state->receipts[i], &state->receipts[i + 1],
@@ -281,7 +312,8 @@ state_apply_checkpointed(struct bh_node_state *state, const struct bh_node_recor
     if (!job)
         return;
     job->checkpointed = record->kind == BH_NODE_RECORD_CHECKPOINTED;
-    job->checkpointed_count = record->pid_count;
+    job->checkpointed_count = job->checkpointed ? record->pid_count : 0;
+    BH_ASSERT(job->checkpointed_count <= BH_COUNT(job->checkpointed_pids));
     memcpy(job->checkpointed_pids, record->pids, sizeof job->checkpointed_pids);
 }
 
@@ -333,14 +365,19 @@ state_apply(struct bh_node_state *state, const struct bh_node_record *record)
 bh_rc
 bh_state_record(struct bh_node_state *state, const struct bh_node_record *record, struct bh_err *err)
 {
-    bh_rc rc = state_grow_table(state, record->kind, err);
+    bh_rc rc;
+
+    bh_state_assert(state);
+    BH_ASSERT(state->journal);
+    BH_ASSERT(record->kind > BH_NODE_RECORD_NONE && record->kind < BH_NODE_RECORD_KINDS);
+    rc = state_grow_table(state, record->kind, err);
     if (rc != BH_OK)
         return rc;
-
     rc = bh_node_record_append(state->journal, record, err);
     if (rc != BH_OK)
         return rc;
     state_apply(state, record);
+    bh_state_assert(state);
     return BH_OK;
 }
 
@@ -349,6 +386,7 @@ bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *
 {
     bh_rc rc = BH_OK;
 
+    bh_state_assert_lease(lease);
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
         struct bh_node_record owned = { .kind = BH_NODE_RECORD_OWNER,
                                         .tenant = lease->tenant,
@@ -412,6 +450,21 @@ bh_state_sync(struct bh_node_state *state, struct bh_err *err)
 
 /* ---- opening and rewriting ---- */
 
+/* Each lease has a range of user ids of its own. */
+static bh_rc
+state_check_slot(const struct bh_node_state *state, const struct bh_node_record *record, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < state->job_count && record->kind == BH_NODE_RECORD_LEASE; i++) {
+        const struct bh_node_record *lease = &state->jobs[i].record;
+
+        if (lease->lease != record->lease && lease->slot == record->slot && lease->slot != BH_NO_SLOT)
+            return bh_err_set(err, BH_INVALID,
+                              "the journal gives leases %" PRIu64 " and %" PRIu64 " the same user ids",
+                              lease->lease, record->lease);
+    }
+    return BH_OK;
+}
+
 static bh_rc
 state_replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
 {
@@ -421,6 +474,12 @@ state_replay_entry(void *self, const char *payload, size_t length, struct bh_err
     if (rc != BH_OK)
         return rc;
 
+    rc = bh_state_check_record(&record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = state_check_slot(state, &record, err);
+    if (rc != BH_OK)
+        return rc;
     rc = state_grow_table(state, record.kind, err);
     if (rc != BH_OK)
         return rc;
@@ -444,8 +503,10 @@ state_put_outcome(struct bh_node_state *state, const struct bh_order *order, str
 static bh_rc
 state_put_order(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
 {
-    bh_rc rc = bh_node_record_append(state->journal, &order->record, err);
+    bh_rc rc;
 
+    bh_state_assert_order(state, order);
+    rc = bh_node_record_append(state->journal, &order->record, err);
     return rc == BH_OK && order->done ? state_put_outcome(state, order, err) : rc;
 }
 
@@ -454,9 +515,12 @@ bh_state_remember(struct bh_node_state *state, const struct bh_node_record *outc
 {
     struct bh_order *order = bh_state_order(state, outcome->order);
 
+    BH_ASSERT(outcome->kind == BH_NODE_RECORD_OUTCOME);
     state_apply_outcome(state, outcome);
-    if (order)
-        order->unsaved = state->unsaved = true;
+    if (!order)
+        return;
+    BH_ASSERT(order->done);
+    order->unsaved = state->unsaved = true;
 }
 
 static void
@@ -465,7 +529,9 @@ state_save(struct bh_node_state *state)
     struct bh_err ignored;
     bh_rc rc = BH_OK;
 
+    bh_state_assert(state);
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++) {
+        bh_state_assert_order(state, &state->orders[i]);
         if (state->orders[i].unsaved)
             rc = state_put_outcome(state, &state->orders[i], &ignored);
         if (rc == BH_OK)
@@ -512,8 +578,10 @@ state_put_job(struct bh_node_state *state, const struct bh_job *job, struct bh_e
 {
     struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = job->record.lease };
     struct bh_node_record suspended = { .kind = BH_NODE_RECORD_SUSPENDED, .lease = job->record.lease };
-    bh_rc rc = bh_node_record_append(state->journal, &job->record, err);
+    bh_rc rc;
 
+    bh_state_assert_job(state, job);
+    rc = bh_node_record_append(state->journal, &job->record, err);
     snprintf(asked.why, sizeof asked.why, "%s", job->stop_why);
     asked.outcome = job->stop_cause;
     if (rc == BH_OK && job->asked)
@@ -577,6 +645,7 @@ state_put_receipts(struct bh_node_state *state, struct bh_err *err)
     for (uint32_t i = 0; i < state->receipt_count && rc == BH_OK; i++) {
         struct bh_node_record record = { .kind = BH_NODE_RECORD_RECEIPT, .receipt = state->receipts[i] };
 
+        bh_state_assert_receipt(&record.receipt);
         rc = bh_node_record_append(state->journal, &record, err);
     }
     for (uint32_t i = 0; i < state->ownership.count && rc == BH_OK; i++)
@@ -602,6 +671,7 @@ state_put_all(struct bh_node_state *state, struct bh_err *err)
         struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION,
                                          .partition = state->partitions[i] };
 
+        bh_state_assert_partition(&record.partition);
         rc = bh_node_record_append(state->journal, &record, err);
     }
     for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
@@ -613,8 +683,10 @@ state_put_all(struct bh_node_state *state, struct bh_err *err)
 static bh_rc
 state_rewrite(struct bh_node_state *state, struct bh_err *err)
 {
-    bh_rc rc = bh_order_journal_rewrite_begin(state->journal, err);
+    bh_rc rc;
 
+    bh_state_assert(state);
+    rc = bh_order_journal_rewrite_begin(state->journal, err);
     if (rc != BH_OK)
         return rc;
     rc = state_put_all(state, err);

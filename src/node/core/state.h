@@ -91,7 +91,8 @@ struct bh_node_state {
     uint64_t compact_above;       /* journal bytes; 0: the usual */
 };
 
-/* Open the journal in `dir` and rebuild the state. */
+/* Open the journal in `dir` and rebuild the state.  BH_INVALID: it is damaged, or has a record that no node
+ * writes (node/core/state_check.h). */
 BH_MUST_USE bh_rc bh_state_open(struct bh_node_state *state, const char *dir, struct bh_err *err);
 void bh_state_close(struct bh_node_state *state);
 

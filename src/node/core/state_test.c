@@ -6,6 +6,7 @@
 #include "base/test.h"
 #include "model/job.h"
 #include "node/common/path.h"
+#include "node/core/state_check.h"
 
 static char folder[] = "/tmp/bh-state-XXXXXX";
 
@@ -52,7 +53,7 @@ state_test_fill(struct bh_node_state *state)
                                                       .lease = 10,
                                                       .job = 3,
                                                       .slot = 0,
-                                                      .lent = { { .partition = 5, .gi = 7 } },
+                                                      .lent = { { .partition = 5, .gpu = "GPU-1", .gi = 7 } },
                                                       .lent_count = 1,
                                                       .boot = "b" });
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_STOPPING,
@@ -189,7 +190,11 @@ test_changes(void **unused)
                                     .partition = { .gpu = "GPU-e", .units = 0x0f },
                                     .tenant = 7 };
     struct bh_node_record partition = { .kind = BH_NODE_RECORD_PARTITION,
-                                        .partition = { .partition = 900, .gpu = "GPU-e", .cleared_for = 7 } };
+                                        .partition = { .partition = 900,
+                                                       .gpu = "GPU-e",
+                                                       .gi = BH_SHARE_GI,
+                                                       .profile = "25%:18Gi",
+                                                       .cleared_for = 7 } };
     struct bh_node_state state;
     struct bh_err err;
     uint64_t changes;
@@ -201,7 +206,8 @@ test_changes(void **unused)
     owned.partition.units = 0x02;
     state_test_record(&state, owned);
     state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_RECEIPT,
-                                                       .partition = { .gpu = "GPU-e", .units = 0x0f } });
+                                                       .partition = { .gpu = "GPU-e", .units = 0x0f },
+                                                       .receipt = { .order = 800, .gpu = "GPU-e" } });
     state_test_record(&state, partition);
     for (int again = 0; again < 3; again++) {
         BH_CHECK_EQ("counted", state.changes, changes + 3);
@@ -246,7 +252,9 @@ test_gaps(void **unused)
                                     .partition = small,
                                     .receipt = {
                                         .order = 600, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1 } };
-    struct bh_node_record lease = { .lent = { small }, .lent_count = 1, .tenant = 7, .job = 3 };
+    struct bh_node_record lease = {
+        .kind = BH_NODE_RECORD_LEASE, .lent = { small }, .lent_count = 1, .tenant = 7, .job = 3
+    };
     struct bh_node_state state;
     struct bh_err err;
 
@@ -319,18 +327,21 @@ test_disown_cleared(void **unused)
 
     open_state(&state);
     state_test_record(
-        &state, (struct bh_node_record){
-                    .kind = BH_NODE_RECORD_PARTITION,
-                    .partition = { .partition = 80, .gpu = "GPU-s", .units = 0xff, .profile = "25%:18Gi" } });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
-                                                       .partition = { .gpu = "GPU-s", .units = 0xff },
-                                                       .clean = true });
-    state_test_record(
         &state,
         (struct bh_node_record){
             .kind = BH_NODE_RECORD_PARTITION,
             .partition = {
-                .partition = 80, .gpu = "GPU-s", .units = 0xff, .profile = "25%:18Gi", .cleared_for = 7 } });
+                .partition = 80, .gpu = "GPU-s", .gi = BH_SHARE_GI, .units = 0xff, .profile = "25%:18Gi" } });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-s", .units = 0xff },
+                                                       .clean = true });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION,
+                                                       .partition = { .partition = 80,
+                                                                      .gpu = "GPU-s",
+                                                                      .gi = BH_SHARE_GI,
+                                                                      .units = 0xff,
+                                                                      .profile = "25%:18Gi",
+                                                                      .cleared_for = 7 } });
     bh_state_close(&state);
     open_state(&state);
     BH_CHECK_EQ("scrubbed for it", bh_state_partition(&state, 80)->cleared_for, 7);
@@ -363,6 +374,45 @@ test_slots(void **unused)
     others = (struct bh_slots){ .slot = { 3, 1 }, .count = 2 };
     BH_CHECK_EQ("a guest's", bh_state_free_slot(&state, 3, &others), 3);
     bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+/* What no node writes is refused and not believed. */
+static void
+test_refused(void **unused)
+{
+    const struct bh_node_partition share = {
+        .partition = 7, .gpu = "GPU-1", .profile = "25%:18Gi", .start = 3, .gi = BH_SHARE_GI + 3
+    };
+    const struct bh_node_partition other_slot = { .gpu = "GPU-1",
+                                                  .profile = "25%:18Gi",
+                                                  .gi = BH_SHARE_GI + 3 };
+    const struct bh_node_partition whole = { .gpu = "GPU-1", .profile = "25%:18Gi", .gi = BH_WHOLE_GPU };
+    const struct bh_node_partition nowhere = { .profile = "1g.10gb", .gi = 3 };
+    const struct {
+        const char *name;
+        struct bh_node_record record;
+        bh_rc rc;
+    } cases[] = {
+        { "order 0", { .kind = BH_NODE_RECORD_ORDER }, BH_INVALID },
+        { "an order", { .kind = BH_NODE_RECORD_ORDER, .order = 1 }, BH_OK },
+        { "a share", { .kind = BH_NODE_RECORD_PARTITION, .partition = share }, BH_OK },
+        { "in another slot", { .kind = BH_NODE_RECORD_PARTITION, .partition = other_slot }, BH_INVALID },
+        { "as a whole GPU", { .kind = BH_NODE_RECORD_PARTITION, .partition = whole }, BH_INVALID },
+        { "of no GPU", { .kind = BH_NODE_RECORD_PARTITION, .partition = nowhere }, BH_INVALID },
+        { "lent so", { .kind = BH_NODE_RECORD_LEASE, .lent = { nowhere }, .lent_count = 1 }, BH_INVALID },
+        { "user ids", { .kind = BH_NODE_RECORD_LEASE, .slot = BH_JOBS_MAX }, BH_INVALID },
+        { "none", { .kind = BH_NODE_RECORD_LEASE, .slot = BH_NO_SLOT }, BH_OK },
+        { "a cause", { .kind = BH_NODE_RECORD_STOPPING, .outcome = BH_END_CAUSES }, BH_INVALID },
+        { "a receipt", { .kind = BH_NODE_RECORD_RECEIPT, .receipt.gpu = "GPU-1" }, BH_INVALID },
+        { "owned units",
+          { .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-1", .units = 0x10000 } },
+          BH_INVALID },
+    };
+    struct bh_err err;
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        BH_CHECK_EQ(cases[i].name, bh_state_check_record(&cases[i].record, &err), cases[i].rc);
     BH_CHECK_DONE();
 }
 
@@ -404,7 +454,7 @@ main(void)
         cmocka_unit_test(test_disown),         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_gaps),           cmocka_unit_test(test_marks_without_gaps),
         cmocka_unit_test(test_disown_cleared), cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_refused),
     };
     int failed;
 

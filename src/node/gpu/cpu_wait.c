@@ -36,11 +36,8 @@ struct bh_cpu_wait
 bh_cpu_wait_read(pid_t pid)
 {
     struct bh_cpu_wait wait = { .runnable = is_runnable(pid) };
-    char path[64];
-    DIR *threads;
+    DIR *threads = bh_proc_list(pid, "task");
 
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    threads = opendir(path);
     for (const struct dirent *entry; threads && (entry = readdir(threads));)
         if (entry->d_name[0] != '.')
             add_thread(&wait, pid, entry->d_name);

@@ -154,6 +154,7 @@ gpu_ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct 
                                  gpu_only_reads(request) ? client->read_deadline : client->change_deadline };
     bh_rc rc = BH_OK;
 
+    bh_gpu_client_assert(client);
     gpu_check_idle(client);
     if (client->answering.pid == 0)
         rc = bh_gpu_start(client, &client->answering, NULL, err);
@@ -358,7 +359,8 @@ gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_heal
 void
 bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count)
 {
-    BH_ASSERT(count <= BH_GPU_HIDDEN_MAX);
+    BH_ASSERT(count <= BH_GPU_HIDDEN_MAX && (count == 0 || minors));
+    bh_gpu_client_assert(client);
     for (uint32_t i = 0; i < count; i++)
         client->hidden[i] = minors[i];
     client->hidden_count = count;
@@ -382,6 +384,7 @@ bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_e
     bh_rc rc = gpu_prepare(&request, kind, gpu, NULL, err);
 
     BH_ASSERT(!client->asked);
+    bh_gpu_client_assert(client);
     if (rc != BH_OK)
         return rc;
     if (client->surveying.pid == 0)
@@ -427,6 +430,8 @@ bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena, stru
                    ? gpu_await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
                    : bh_err_set(err, BH_UNAVAILABLE, "the gpu child was ended");
 
+    bh_gpu_client_assert(client);
+    BH_ASSERT(client->asked);
     *ret_waits = rc == BH_TIMEOUT && bh_time_monotonic() < client->asked_until;
     if (*ret_waits)
         return BH_OK;
@@ -442,12 +447,14 @@ bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena, stru
 int
 bh_gpu_client_response_fd(const struct bh_gpu_client *client)
 {
+    bh_gpu_client_assert(client);
     return client->asked && client->surveying.pid ? bh_link_fd(client->surveying.link) : -1;
 }
 
 bh_ns
 bh_gpu_client_response_until(const struct bh_gpu_client *client)
 {
+    bh_gpu_client_assert(client);
     return client->asked && client->surveying.pid ? client->asked_until : bh_time_monotonic();
 }
 

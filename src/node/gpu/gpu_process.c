@@ -11,14 +11,35 @@
 #include "base/process.h"
 #include "node/gpu/gpu_internal.h"
 
+static void
+gpu_child_assert(const struct bh_gpu_child *child)
+{
+    BH_ASSERT(child->pid >= 0 && (child->pid > 0) == (child->link != NULL));
+}
+
+void
+bh_gpu_client_assert(const struct bh_gpu_client *client)
+{
+    BH_ASSERT(client->watcher_count <= BH_COUNT(client->watchers));
+    BH_ASSERT(client->abandoned_count <= BH_COUNT(client->abandoned));
+    BH_ASSERT(client->hidden_count <= BH_COUNT(client->hidden));
+    BH_ASSERT(client->read_deadline > 0 && client->change_deadline > 0);
+    BH_ASSERT(!client->asked || (client->asked_until && client->asked_call <= client->call));
+    gpu_child_assert(&client->answering);
+    gpu_child_assert(&client->surveying);
+}
+
 uint32_t
 bh_gpu_client_reap(struct bh_gpu_client *client)
 {
     uint32_t left = 0;
 
-    for (uint32_t i = 0; i < client->abandoned_count; i++)
+    bh_gpu_client_assert(client);
+    for (uint32_t i = 0; i < client->abandoned_count; i++) {
+        BH_ASSERT(client->abandoned[i] > 0);
         if (waitpid(client->abandoned[i], NULL, WNOHANG) == 0)
             client->abandoned[left++] = client->abandoned[i];
+    }
     client->abandoned_count = left;
     return left;
 }
@@ -26,14 +47,17 @@ bh_gpu_client_reap(struct bh_gpu_client *client)
 void
 bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child)
 {
-    if (child->pid == 0)
+    pid_t pid = child->pid;
+
+    gpu_child_assert(child);
+    if (pid == 0)
         return;
     bh_link_free(bh_steal(&child->link));
-    kill(child->pid, SIGKILL);
+    child->pid = 0;
+    kill(pid, SIGKILL);
     bh_gpu_client_reap(client);
     BH_ASSERT(client->abandoned_count < BH_COUNT(client->abandoned));
-    client->abandoned[client->abandoned_count++] = child->pid;
-    child->pid = 0;
+    client->abandoned[client->abandoned_count++] = pid;
 }
 
 /* Whether there is room for another child.  One that was just killed takes a moment to
@@ -103,6 +127,7 @@ bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const str
     int pair[2];
     bh_rc rc;
 
+    BH_ASSERT(child->pid == 0 && !child->link);
     if (!process_has_child_slot(client)) {
         bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver", client->abandoned_count);
         return bh_err_hint(err, "a driver that hangs needs a GPU reset or a reboot; see dmesg");

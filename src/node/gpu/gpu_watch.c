@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "node/gpu/gpu_internal.h"
 #include "node/gpu/gpu_message.h"
 
@@ -12,6 +13,8 @@ bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t mino
     struct bh_gpu_watcher *watcher = client->watchers;
     struct bh_gpu_watcher *end = client->watchers + client->watcher_count;
 
+    bh_gpu_client_assert(client);
+    BH_ASSERT(*gpu);
     while (watcher < end && strcmp(watcher->gpu, gpu) != 0)
         watcher++;
     if (watcher == end && client->watcher_count == BH_GPU_WATCHED_MAX)
@@ -31,9 +34,11 @@ bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED
     uint32_t count = 0;
     struct bh_err ignored;
 
+    bh_gpu_client_assert(client);
     for (uint32_t i = 0; i < client->watcher_count; i++) {
         struct bh_gpu_watcher *watcher = &client->watchers[i];
 
+        BH_ASSERT(*watcher->gpu && (watcher->child.pid > 0) == (watcher->child.link != NULL));
         if (watcher->child.pid == 0 && now >= watcher->from && !bh_gpu_is_hidden(client, watcher->minor)) {
             watcher->from = now + BH_GPU_EVENTS_RESTART;
             (void)!bh_gpu_start(client, &watcher->child, watcher, &ignored);
@@ -54,6 +59,7 @@ gpu_watch_receive_event(struct bh_gpu_client *client, struct bh_gpu_watcher *wat
     struct bh_frame frame;
     bh_rc rc = bh_gpu_await_frame(watcher->child.link, bh_time_monotonic(), &frame, err);
 
+    BH_ASSERT(watcher->child.pid > 0 && watcher->child.link);
     if (rc == BH_TIMEOUT)
         return rc;
     if (rc == BH_OK && frame.number != BH_GPU_MSG_EVENT)

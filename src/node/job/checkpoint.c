@@ -13,6 +13,7 @@
 #include "model/driver.h"
 #include "model/job.h"
 #include "node/common/path.h"
+#include "node/core/state_check.h"
 #include "node/job/checkpoint_run.h"
 #include "node/job/job.h"
 #include "node/job/scrub.h"
@@ -43,6 +44,16 @@ struct bh_checkpoint_runs {
     char missing[100]; /* why the calls are not there; "": they are */
     bool adopts;       /* jobs of before wait for a place in the table */
 };
+
+static void
+checkpoint_assert(const struct operation *operation)
+{
+    BH_ASSERT(operation->step <= STUCK && operation->run.pid >= 0);
+    BH_ASSERT(operation->step != SAVING || (operation->order != 0 && !operation->is_undo));
+    BH_ASSERT(operation->step != FREE || (operation->run.pid == 0 && !operation->damaged));
+    BH_ASSERT((operation->step != SAVING && operation->step != RESTORING) || operation->run.until);
+    BH_STATE_ASSERT_TEXT(operation->why);
+}
 
 struct bh_checkpoint_runs *
 bh_checkpoints_new(void)
@@ -194,6 +205,7 @@ checkpoint_find(const struct bh_node *node, uint64_t lease)
     for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
         struct operation *operation = &node->checkpoints->operation[i];
 
+        checkpoint_assert(operation);
         if (operation->step != FREE && operation->lease == lease)
             return operation;
     }
@@ -221,6 +233,7 @@ bh_checkpoint_runs(const struct bh_node *node, uint64_t order)
     for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
         const struct operation *operation = &node->checkpoints->operation[i];
 
+        checkpoint_assert(operation);
         if (checkpoint_is_under_way(operation) && operation->order == order)
             return true;
     }
@@ -396,6 +409,7 @@ bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
     struct bh_err err;
     bh_rc rc;
 
+    bh_state_assert_job(&node->state, job);
     if (!job->checkpointed || job->ended || job->asked || bh_job_is_suspended(job)
         || checkpoint_find(node, job->record.lease))
         return;
@@ -431,6 +445,7 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
     for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
         struct operation *operation = &node->checkpoints->operation[i];
 
+        checkpoint_assert(operation);
         if (checkpoint_is_under_way(operation) && operation->check_at <= now)
             checkpoint_check(node, operation, now);
         if (operation->step == STUCK || (operation->step == OVER && operation->order == 0)) {
@@ -526,6 +541,8 @@ bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bo
     char why[WHY_MAX] = "it has a context on the GPU, or has just begun";
     bh_rc rc = BH_OK;
 
+    bh_node_assert(node);
+    BH_ASSERT(order->order != 0);
     *ret_held = *ret_waits = false;
     if (checkpoint_blocks_save(operation, order->order)) {
         *ret_waits = operation->step != STUCK;
@@ -566,6 +583,8 @@ bh_checkpoint_resume(struct bh_node *node, const struct bh_msg_lease *order, boo
     const struct bh_job *job;
     bh_rc rc;
 
+    bh_node_assert(node);
+    BH_ASSERT(order->order != 0);
     if (operation && operation->step == STUCK)
         return bh_err_set(err, BH_UNAVAILABLE, "%s", helper_stuck);
     *ret_waits = operation && (checkpoint_blocks_save(operation, order->order) || operation->step != OVER);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/process.h"
@@ -179,6 +180,7 @@ run_read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report
 bool
 bh_checkpoint_run_is_stuck(struct bh_checkpoint_run *run)
 {
+    BH_ASSERT(run->pid >= 0);
     if (run->pid && waitpid(run->pid, NULL, WNOHANG) != 0)
         run->pid = 0;
     return run->pid != 0;
@@ -190,6 +192,7 @@ bh_checkpoint_run_advance(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_n
 {
     bool gone = !bh_checkpoint_run_is_stuck(run);
 
+    BH_ASSERT(run->output_fd >= 0 && run->until);
     *ret_next = now + POLL_INTERVAL;
     if (!gone && now < run->until)
         return false;

@@ -22,6 +22,7 @@
 #include "node/common/exit_record.h"
 #include "node/common/path.h"
 #include "node/common/tenant_logs.h"
+#include "node/core/state_check.h"
 #include "node/job/job_end.h"
 #include "node/job/job_log.h"
 #include "node/job/scrub.h"
@@ -61,6 +62,8 @@ bh_job_report_end(struct bh_node *node, const struct bh_job *job)
 {
     struct bh_msg_ended end = job->end;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(job->ended);
     end.late_ns = job_time_since_end(node, job);
     bh_node_send(node, BH_MSG_ENDED, &end);
 }
@@ -115,6 +118,7 @@ job_end_all(struct bh_node *node, struct bh_job *job, const char *id)
     uint32_t left;
     pid_t pid;
 
+    BH_ASSERT(!job->ended && job->pidfd < 0);
     if (job->dying
         && (runtime->ops->signal(runtime->self, id, SIGKILL, &err) != BH_OK
             || runtime->ops->processes(runtime->self, id, &pid, 1, &left, &err) != BH_OK || left > 0))
@@ -133,6 +137,8 @@ job_finish(struct bh_node *node, struct bh_job *job)
     char folder[BH_NODE_PATH_MAX], id[32];
     struct bh_err err;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(!job->ended && !job->unpack);
     bh_node_job_folder(node, job->record.lease, folder);
     bh_node_job_id(job->record.lease, id);
     job_close_watch(job);
@@ -148,6 +154,8 @@ job_finish(struct bh_node *node, struct bh_job *job)
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
+    job->barrier_at = 0;
+    bh_state_assert_job(&node->state, job);
     bh_handover_left(node, job);
     bh_networks_record(node, job);
     bh_networks_detach(node, job->record.lease);
@@ -167,6 +175,7 @@ bh_job_check(struct bh_node *node, struct bh_job *job)
     siginfo_t reaped;
     pid_t pid;
 
+    bh_state_assert_job(&node->state, job);
     if (job->ended || job->unpack)
         return;
     bh_node_job_folder(node, job->record.lease, folder);
@@ -191,6 +200,7 @@ bh_job_check_gpu(struct bh_node *node, const char *gpu)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         if (!job->ended && !job->unwanted && !job->unpack && bh_placement_overlaps(&job->record, &whole))
             bh_job_check(node, job);
     }
@@ -223,6 +233,7 @@ job_launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *
 void
 bh_job_set_barrier(struct bh_job *job)
 {
+    BH_ASSERT(!job->ended && !job->unpack);
     job->barrier_at = bh_time_monotonic() + BARRIER_INTERVAL;
     job->barrier_until = job->barrier_at + BARRIER_TIMEOUT;
     job->barrier_checks = 0;
@@ -235,7 +246,8 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
-    BH_ASSERT(job);
+    BH_ASSERT(job && !job->unpack && !job->running);
+    bh_node_assert(node);
     bh_node_job_folder(node, start->lease, folder);
     job->sealed = start->mounts.count == 0;
     if (job->ended)
@@ -273,11 +285,16 @@ bh_job_give_up(struct bh_node *node, const struct bh_msg_start *start, const str
 {
     struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = start->lease };
     struct bh_err ignored;
+    struct bh_job *job;
 
+    BH_ASSERT(why->rc != BH_OK);
     bh_job_log_write(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
                      why->hint);
-    if (bh_state_record(&node->state, &forget, &ignored) != BH_OK)
-        bh_state_job(&node->state, start->lease)->check_at = bh_time_monotonic(); /* ends it */
+    if (bh_state_record(&node->state, &forget, &ignored) == BH_OK)
+        return;
+    job = bh_state_job(&node->state, start->lease);
+    if (job && !job->ended)
+        job->check_at = bh_time_monotonic(); /* ends it */
 }
 
 void
@@ -345,6 +362,7 @@ bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on
     char id[32];
     bh_rc rc = BH_OK;
 
+    bh_state_assert_job(&node->state, job);
     *ret_on_gpu = (struct bh_job_on_gpu){ .count = 0 };
     bh_node_job_id(job->record.lease, id);
     for (uint32_t i = 0; i < job->record.lent_count && rc == BH_OK; i++) {
@@ -387,6 +405,8 @@ job_set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_
     char id[32];
     bh_rc rc;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(!job->ended && !job->unpack);
     bh_node_job_id(job->record.lease, id);
     if (frozen) /* before it can say nothing any more */
         bh_node_share_pause(node, job->record.lease);
@@ -405,6 +425,8 @@ job_record_suspended(struct bh_node *node, const struct bh_job *job, bool suspen
                                      .lease = job->record.lease };
     struct bh_err logged;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(!suspended || job->frozen);
     if (suspended)
         bh_handover_left(node, job);
     if (suspended)
@@ -507,6 +529,7 @@ job_record_stopping(struct bh_node *node, struct bh_job *job)
     struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = job->record.lease };
     struct bh_err err;
 
+    BH_ASSERT(!job->ended);
     if (job->asked)
         return;
     if (bh_state_record(&node->state, &asked, &err) != BH_OK)
@@ -520,6 +543,8 @@ job_kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_
     char id[32];
     bh_rc rc;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(!job->ended && number > 0);
     job_record_stopping(node, job);
     bh_node_job_id(job->record.lease, id);
     if (job->frozen
@@ -544,6 +569,7 @@ job_ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_er
     char id[32];
     bh_rc rc;
 
+    BH_ASSERT(job->kill_at && job->term_signal > 0);
     bh_node_job_id(job->record.lease, id);
     rc = node->runtime.ops->processes(node->runtime.self, id, pids, BH_COUNT(pids), &count, err);
     job->term_at = rc == BH_OK && count < BH_COUNT(pids) ? now + CHECK_INTERVAL : 0;
@@ -617,6 +643,7 @@ bh_job_stop_due(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     struct bh_err err;
 
+    bh_state_assert_job(&node->state, job);
     if (job->kill_at && job->kill_at <= now)
         job_kill_due(node, job, now);
     else if (job->term_at && job->term_at <= now && job_ask_to_end(node, job, now, &err) != BH_OK)
@@ -645,6 +672,8 @@ bh_job_adopt_frozen(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(!job->ended);
     job_read_frozen(node, job);
     if (!job->frozen || job->suspended)
         return;

@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "model/job.h"
+#include "node/core/state_check.h"
 #include "node/job/order_answer.h"
 
 /* The runtime's status and not the job's: the command never began.  One that was asked to end did. */
@@ -16,7 +18,6 @@ never_reached_barrier(const struct bh_job *job)
 static bool
 job_end_is_failed_start(struct bh_node *node, struct bh_job *job)
 {
-    job->barrier_at = 0;
     if (never_reached_barrier(job))
         snprintf(job->failed_check, sizeof job->failed_check,
                  "its sandbox did not come up: the runtime ended with status %d", job->end.exit_status);
@@ -51,5 +52,7 @@ job_end_is_node_stop(struct bh_job *job)
 bool
 bh_job_end_explain(struct bh_node *node, struct bh_job *job)
 {
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(job->ended);
     return job_end_is_failed_start(node, job) || job_end_is_lost_memory(job) || job_end_is_node_stop(job);
 }

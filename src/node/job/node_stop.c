@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "model/job.h"
+#include "node/core/state_check.h"
 #include "node/job/unpack.h"
 
 void
@@ -16,6 +18,8 @@ bh_node_stop_begin(struct bh_node *node, struct bh_job *job, const struct bh_nod
     struct bh_err err;
     bh_rc rc;
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(!job->ended && *end->why && end->cause != BH_END_NONE);
     snprintf(asked.why, sizeof asked.why, "%.199s", end->why);
     rc = bh_state_record(&node->state, &asked, &err);
     if (rc == BH_OK)

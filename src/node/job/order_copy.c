@@ -6,6 +6,7 @@
 bh_rc
 bh_order_copy_init(struct bh_order_copy *copy, uint32_t number, const void *message, struct bh_err *err)
 {
+    BH_ASSERT(message && bh_message_fields(number));
     copy->number = number;
     bh_buf_init(&copy->frame, BH_ORDER_COPY_BYTES_MAX);
     bh_frame_encode(&copy->frame, number, bh_message_fields(number), message);
@@ -28,7 +29,7 @@ bh_order_copy_message(const struct bh_order_copy *copy, struct bh_arena *arena)
     struct bh_err ignored;
     size_t used;
 
-    BH_ASSERT(message);
+    BH_ASSERT(message && copy->frame.length > 0);
     BH_ASSERT(bh_frame_next(copy->frame.bytes, copy->frame.length, &frame, &used, &ignored) == BH_OK);
     BH_ASSERT(bh_frame_decode(&frame, fields, message, arena, &ignored) == BH_OK);
     return message;

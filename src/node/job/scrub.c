@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "node/common/path.h"
 #include "node/core/driver_scrub.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/scrub_run.h"
 #include "node/placement/handover.h"
@@ -70,6 +71,7 @@ scrub_partition_of(const struct bh_node *node, const struct bh_node_partition *l
 bh_rc
 bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
 {
+    bh_state_assert_lease(lease);
     for (uint32_t i = 0; i < lease->lent_count; i++) {
         if (!scrub_may_have(node, scrub_partition_of(node, &lease->lent[i]), lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
@@ -100,6 +102,25 @@ struct bh_scrubs {
     struct scrub scrub[BH_SCRUBS_MAX];
 };
 
+static void
+scrub_assert(const struct scrub *scrub)
+{
+    const struct bh_msg_receipt *receipt = &scrub->record.receipt;
+
+    BH_ASSERT(scrub->state <= OVER);
+    if (scrub->state == FREE)
+        return;
+    BH_ASSERT(scrub->request.order != 0 && receipt->order == scrub->request.order);
+    BH_ASSERT(scrub->record.partition.partition == scrub->request.partition);
+    BH_ASSERT(receipt->partition == scrub->request.partition && receipt->tenant == scrub->request.tenant);
+    BH_ASSERT(scrub->record.kind == BH_NODE_RECORD_RECEIPT && scrub->pause <= PAUSE_MOST);
+    BH_ASSERT(scrub->interruptions <= INTERRUPTIONS_MAX && scrub->timeouts <= TIMEOUTS_MAX);
+    BH_ASSERT(scrub->state == RUNS || (!scrub->left && !scrub->logged && !scrub->run.helper));
+    BH_ASSERT(!scrub->logged || (scrub->gone_by && !scrub->run.helper));
+    bh_state_assert_receipt(receipt);
+    bh_state_assert_partition(&scrub->record.partition);
+}
+
 struct bh_scrubs *
 bh_scrubs_new(void)
 {
@@ -121,6 +142,7 @@ scrub_find(const struct bh_node *node, uint64_t order, uint64_t partition)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state != FREE && !scrub->left && scrub->request.order == order
             && scrub->request.partition == partition)
             return scrub;
@@ -134,6 +156,7 @@ bh_scrub_runs(const struct bh_node *node, uint64_t order)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state == RUNS && scrub->request.order == order)
             return true;
     }
@@ -146,6 +169,7 @@ bh_scrub_runs_on(const struct bh_node *node, const char *gpu)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state == RUNS && strcmp(scrub->record.partition.gpu, gpu) == 0)
             return true;
     }
@@ -159,6 +183,7 @@ scrub_runs_at(const struct bh_node *node, const struct bh_node_record *lease)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state == RUNS && bh_placement_overlaps(lease, &scrub->record.partition))
             return true;
     }
@@ -171,9 +196,11 @@ scrub_find_slot(const struct bh_node *node, const char *gpu)
 {
     struct scrub *slot = NULL;
 
+    BH_ASSERT(*gpu);
     for (uint32_t i = 0; i < BH_SCRUBS_MAX && !slot; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state == FREE)
             slot = scrub;
     }
@@ -285,6 +312,8 @@ scrub_finish(struct bh_node *node, struct scrub *scrub)
 {
     bh_ns now = bh_time_monotonic();
 
+    BH_ASSERT(scrub->state == RUNS);
+    scrub_assert(scrub);
     scrub->gone_by = scrub->logged ? scrub->gone_by : now + GONE_WITHIN;
     scrub->logged = bh_helper_sandbox_holds(node, &scrub->record.partition) && now < scrub->gone_by;
     scrub->check_at = now + GONE_POLL_INTERVAL;
@@ -304,6 +333,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
     bh_rc rc = scrub->err.rc, recorded;
     struct bh_err refused;
 
+    BH_ASSERT(scrub->state == RUNS && !scrub->logged && !scrub->run.helper);
     if (rc != BH_OK && !*receipt->why)
         snprintf(receipt->why, sizeof receipt->why, "%.199s", scrub->err.msg);
     bh_utf8_scrub(receipt->why);
@@ -324,6 +354,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
 static void
 scrub_try_later(struct bh_node *node, struct scrub *scrub, bool more)
 {
+    BH_ASSERT(scrub->state == RUNS);
     scrub->record.receipt.result = BH_SCRUB_INTERRUPTED; /* bad memory is bad twice */
     if (!more || scrub->left) {
         scrub_conclude(node, scrub);
@@ -341,6 +372,7 @@ bh_scrub_leave(struct bh_node *node, uint64_t order)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state == FREE || scrub->request.order != order)
             continue;
         scrub->left = true;
@@ -360,6 +392,7 @@ scrub_try_run(struct bh_node *node, struct scrub *scrub)
     bool gone;
     bh_rc rc;
 
+    BH_ASSERT(scrub->state == RUNS && !scrub->logged);
     scrub->run = (struct bh_scrub_run){ 0 };
     scrub->gone_by = scrub->gone_by ? scrub->gone_by : now + GONE_WITHIN;
     rc = bh_scrub_run_begin(node, &scrub->record.partition, scrub->most, &scrub->run, &scrub->err);
@@ -515,6 +548,7 @@ bh_scrubs_tick(struct bh_node *node, bh_ns now)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
+        scrub_assert(scrub);
         if (scrub->state == RUNS)
             scrub_advance(node, scrub, now);
         if (scrub->state == RUNS && (!next || scrub->check_at < next))
@@ -533,6 +567,7 @@ scrub_ask(struct bh_node *node, const struct bh_scrub_request *request, bool due
     struct scrub *scrub = scrub_find(node, request->order, request->partition);
     const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
 
+    BH_ASSERT(request->order != 0 && (!due || partition));
     *ret_waits = false;
     if (!scrub && !due)
         return BH_OK;
@@ -650,6 +685,8 @@ bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint6
 {
     bh_rc rc = BH_OK;
 
+    bh_node_assert(node);
+    BH_ASSERT(order != 0);
     *ret_waits = scrub_runs_at(node, lease);
     if (!*ret_waits)
         rc = bh_occupancy_check_lease(node, lease, err);
@@ -669,8 +706,10 @@ bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint6
 void
 bh_scrub_repeat(struct bh_node *node)
 {
-    for (uint32_t i = 0; i < node->state.receipt_count; i++)
+    for (uint32_t i = 0; i < node->state.receipt_count; i++) {
+        bh_state_assert_receipt(&node->state.receipts[i]);
         bh_node_send(node, BH_MSG_RECEIPT, &node->state.receipts[i]);
+    }
 }
 
 void

@@ -215,10 +215,10 @@ share_compare_all(struct bh_node *node)
     for (uint32_t i = leases->count; i-- > 0;) {
         struct bh_job *job = bh_state_job(&node->state, leases->rows[i].lease);
 
-        if (job && leases->rows[i].observed.seen)
+        if (job && !job->ended && leases->rows[i].observed.seen)
             share_compare_judge(node, &leases->rows[i], job, now);
         job = bh_state_job(&node->state, leases->rows[i].lease);
-        if (job && leases->rows[i].out_of_slice)
+        if (job && !job->ended && leases->rows[i].out_of_slice)
             bh_share_busy_act(node, &leases->rows[i], job);
     }
     leases->compared_at = now;

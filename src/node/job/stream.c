@@ -77,9 +77,13 @@ bh_node_streams_open(struct bh_node *node, struct bh_node_streams **ret_streams,
     return BH_OK;
 }
 
+/* The program that serves a connection has it open, too: closed here, it would still be watched. */
 static void
 stream_drop(struct bh_node_streams *streams, struct one *one)
 {
+    BH_ASSERT(one->fd >= 0 || (!one->serving && !one->bytes));
+    if (one->fd >= 0)
+        (void)!epoll_ctl(streams->epoll, EPOLL_CTL_DEL, one->fd, NULL);
     if (one->fd >= 0 && !one->serving)
         streams->pending--;
     bh_fd_close(one->fd);
@@ -292,6 +296,7 @@ bh_node_streams_dispatch(struct bh_node_streams *streams)
     for (int i = 0; i < count; i++) {
         struct one *one = ready[i].data.ptr;
 
+        BH_ASSERT(!one || one->fd >= 0);
         if (!one) {
             stream_admit(streams);
         } else if (one->serving) {

@@ -23,6 +23,7 @@
 #include "node/common/registry.h"
 #include "node/common/uid_ranges.h"
 #include "node/core/scratch.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/job_log.h"
 #include "node/job/order_answer.h"
@@ -45,6 +46,13 @@ struct bh_unpack {
     struct bh_msg_image now, shared; /* how far it is; what the daemon knows */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
+
+static void
+unpack_assert(const struct bh_unpack *unpack)
+{
+    BH_ASSERT(unpack->pid > 0 && unpack->report_fd >= 0 && unpack->give_up_at);
+    BH_ASSERT(unpack->output_length < REPORT_MAX && unpack->copy.number == BH_MSG_START);
+}
 
 bool
 bh_unpack_has_image(const struct bh_msg_start *start)
@@ -262,6 +270,7 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
     bh_rc rc;
 
     BH_ASSERT(job && unpack);
+    BH_ASSERT(!job->ended && !job->running && !job->unpack);
     unpack->report_fd = -1;
     rc = bh_order_copy_init(&unpack->copy, BH_MSG_START, start, err);
     if (rc != BH_OK)
@@ -354,7 +363,9 @@ bh_unpack_connected(struct bh_node *node)
         char folder[BH_NODE_PATH_MAX];
         struct bh_err ignored;
 
+        bh_state_assert_job(&node->state, job);
         if (job->unpack) {
+            unpack_assert(job->unpack);
             job->unpack->shared.stage = BH_IMAGE_READY;
             unpack_send_progress(node, job->unpack);
         } else if (bh_store_folder(node, job->record.lease, folder, &ignored) == BH_OK && strrchr(folder, '/')
@@ -374,6 +385,7 @@ unpack_end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
     struct bh_err ignored;
     char id[32];
 
+    unpack_assert(unpack);
     bh_node_job_id(job->record.lease, id);
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
     kill(unpack->pid, SIGKILL);
@@ -471,6 +483,8 @@ bh_unpack_check(struct bh_node *node, struct bh_job *job)
     struct bh_err err = { 0 };
     bh_rc rc;
 
+    bh_state_assert_job(&node->state, job);
+    unpack_assert(unpack);
     if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
         unpack_read_progress(unpack);
         unpack_send_progress(node, unpack);
@@ -500,6 +514,7 @@ bh_unpack_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_e
 {
     struct bh_job *job = bh_state_job(&node->state, stop->lease);
 
+    bh_node_assert(node);
     if (job && job->unpack && stop->signal <= BH_SIGNAL_MAX)
         unpack_cancel(node, job);
     return bh_job_stop(node, stop, err);

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "node/common/exit_record.h"
 #include "node/common/init_message.h"
 
@@ -54,11 +55,13 @@ stream_listen_at(const char *folder)
     BH_AUTO(bh_fd_close) int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     BH_AUTO(bh_fd_close) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char path[BH_PROC_PATH_MAX];
 
     if (place < 0 || fd < 0)
         return -1;
     unlinkat(place, "control", 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", place);
+    bh_proc_fd_path(place, path);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.90s/control", path);
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || fchmodat(place, "control", 0600, 0) != 0
         || listen(fd, BACKLOG) != 0)
         return -1;

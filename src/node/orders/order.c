@@ -12,15 +12,15 @@
 #include "node/common/exit_record.h"
 #include "node/common/path.h"
 #include "node/core/gpu_error.h"
+#include "node/core/state_check.h"
 #include "node/job/checkpoint.h"
 #include "node/job/job.h"
 #include "node/job/job_log.h"
-#include "node/job/order_answer.h"
 #include "node/job/scrub.h"
 #include "node/job/unpack.h"
+#include "node/orders/order_internal.h"
 #include "node/orders/order_recovery.h"
 #include "node/orders/order_watermark.h"
-#include "node/orders/pending_orders.h"
 #include "node/partition/partition.h"
 #include "node/partition/reset.h"
 #include "node/placement/handover.h"
@@ -37,13 +37,6 @@ enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows
 #define HELD_UP_FIRST (100 * BH_NS_PER_MS)
 #define HELD_UP_MOST (4 * BH_NS_PER_S)
 #define RETRY_INTERVAL (20 * BH_NS_PER_MS)
-
-struct bh_orders {
-    struct bh_node *node;
-    struct bh_pending_orders waiting;
-    uint32_t count;
-    struct bh_order_pending pending[BH_ORDERS_BATCH_MAX];
-};
 
 struct bh_orders *
 bh_orders_new(struct bh_node *node)
@@ -325,6 +318,23 @@ static const struct {
     [BH_MSG_TEST] = { order_record_gpu, order_perform_test },
 };
 
+static void
+orders_assert(const struct bh_orders *orders)
+{
+    BH_ASSERT(orders->node && orders->count <= BH_COUNT(orders->pending));
+    bh_pending_orders_assert(&orders->waiting);
+    bh_node_assert(orders->node);
+}
+
+static void
+order_assert_pending(const struct bh_order_pending *pending)
+{
+    BH_ASSERT(pending->number < BH_COUNT(kinds) && kinds[pending->number].perform);
+    BH_ASSERT(pending->message && pending->order != 0
+              && orders_number_of(pending->message) == pending->order);
+    BH_ASSERT(!pending->waits || pending->number == BH_MSG_START);
+}
+
 /* ---- taking ---- */
 
 static void orders_recover(struct bh_node *node, const struct bh_node_record *order);
@@ -361,6 +371,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     bh_rc rc;
 
     BH_ASSERT(number < BH_COUNT(kinds) && kinds[number].record);
+    orders_assert(orders);
     if (record.order == 0)
         return bh_err_set(err, BH_INVALID, "order number 0");
     if (known && known->record.message != number)
@@ -511,6 +522,7 @@ orders_carry_out(struct bh_orders *orders, struct bh_order_pending *pending, boo
     char gpu[BH_UUID_MAX];
     bh_rc rc = pending->refused;
 
+    order_assert_pending(pending);
     if (pending->number == BH_MSG_STOP)
         order_withdraw_start(orders, ((const struct bh_msg_stop *)pending->message)->lease);
     order_gpu_of(node, pending, gpu);
@@ -538,6 +550,7 @@ orders_perform(struct bh_orders *orders, struct bh_order_pending *pending, struc
     struct effect effect = { .held = false };
     bh_rc rc = orders_carry_out(orders, pending, waiting != NULL, &effect);
 
+    orders_assert(orders);
     if (rc == BH_OK && effect.waits) {
         waiting = orders_defer(orders, pending, waiting);
         BH_ASSERT(waiting); /* there was room */
@@ -558,6 +571,7 @@ bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
 {
     bh_rc rc = orders->count > 0 ? bh_state_sync(&orders->node->state, err) : BH_OK;
 
+    orders_assert(orders);
     if (rc == BH_OK)
         rc = bh_order_watermark_write(orders->node, err);
 
@@ -574,6 +588,7 @@ order_is_blocked(const struct bh_orders *orders, uint32_t at)
 {
     const struct bh_pending_order *waiting = &orders->waiting.item[at];
 
+    BH_ASSERT(at < orders->waiting.count);
     return bh_pending_orders_is_behind(&orders->waiting, at, waiting->gpu)
            || bh_scrub_runs(orders->node, waiting->order)
            || (!waiting->start_of && bh_scrub_runs_on(orders->node, waiting->gpu))
@@ -588,6 +603,7 @@ orders_retry(struct bh_orders *orders, uint32_t at, bh_ns now)
     struct bh_pending_order *waiting = &orders->waiting.item[at];
     struct bh_order_pending pending = { .number = waiting->copy.number, .order = waiting->order };
 
+    BH_ASSERT(waiting->order != 0 && waiting->copy.number < BH_COUNT(kinds));
     if (waiting->at > now || order_is_blocked(orders, at))
         return false;
     arena = bh_arena_new(BH_ORDER_COPY_BYTES_MAX);
@@ -621,6 +637,7 @@ bh_orders_acknowledge(struct bh_orders *orders, uint64_t order)
     const struct bh_order *known = bh_state_order(&orders->node->state, order);
     struct bh_err err;
 
+    orders_assert(orders);
     if (known && known->done && bh_state_record(&orders->node->state, &record, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", order), BH_ERRLOG(&err));
 }
@@ -631,6 +648,7 @@ bh_orders_drop(struct bh_orders *orders, uint64_t from)
     struct bh_node_state *state = &orders->node->state;
     struct bh_err err;
 
+    orders_assert(orders);
     for (uint32_t i = orders->waiting.count; i-- > 0;)
         if (orders->waiting.item[i].order >= from) {
             bh_scrub_leave(orders->node, orders->waiting.item[i].order);
@@ -650,7 +668,9 @@ bh_orders_repeat(struct bh_orders *orders)
 {
     const struct bh_node_state *state = &orders->node->state;
 
+    orders_assert(orders);
     for (uint32_t i = 0; i < state->order_count; i++) {
+        bh_state_assert_order(state, &state->orders[i]);
         if (state->orders[i].done)
             bh_order_send_outcome(orders->node, &state->orders[i]);
     }
@@ -662,6 +682,7 @@ bh_orders_tick(struct bh_orders *orders, bh_ns now)
     bh_ns next = order_tick_pending(orders, now), copy;
     struct bh_err err;
 
+    orders_assert(orders);
     if (bh_state_tick(&orders->node->state, now, &copy, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
         bh_node_disconnect(orders->node);
@@ -678,6 +699,7 @@ orders_recover(struct bh_node *node, const struct bh_node_record *order)
     struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_ORDER, .order = order->order };
     struct bh_err err;
 
+    BH_ASSERT(order->kind == BH_NODE_RECORD_ORDER && order->order != 0);
     if (!bh_order_recovery_is_done(node, order))
         (void)!bh_state_record(&node->state, &forget, &err);
     else if (!order_is_being_checked(node, order))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/common/path.h"
@@ -20,6 +21,7 @@ write_line(struct bh_node *node, struct bh_err *err)
     const struct bh_node_state *state = &node->state;
     char line[LINE_BYTES + 1];
 
+    BH_ASSERT(node->order_watermark.fd >= 0);
     snprintf(line, sizeof line, LINE_FORMAT, node->boot, state->generation, state->reached);
     if (pwrite(node->order_watermark.fd, line, LINE_BYTES, 0) != LINE_BYTES)
         return bh_err_errno(err, "write how far orders have come");
@@ -81,6 +83,7 @@ bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
     struct bh_node_state *state = &node->state;
     bh_rc rc;
 
+    bh_node_assert(node);
     if (reported <= state->changes)
         return BH_OK;
     if (state->ownership.count > 0)

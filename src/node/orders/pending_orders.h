@@ -23,6 +23,9 @@ struct bh_pending_orders {
     uint32_t count;
 };
 
+/* Asserts what holds of it between two calls. */
+void bh_pending_orders_assert(const struct bh_pending_orders *list);
+
 /* Put the order behind the others; NULL: there is no room. */
 struct bh_pending_order *bh_pending_orders_add(struct bh_pending_orders *list, uint32_t number,
                                                const void *message, const char *gpu);

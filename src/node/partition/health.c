@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/partition/health_rules.h"
 #include "node/partition/partition.h"
@@ -37,6 +38,7 @@ health_send(struct bh_node *node, const struct bh_msg_health *health)
 {
     struct bh_health_watch *watch = node->health;
 
+    bh_health_watch_assert(watch);
     if (node->link && node->hello_received) {
         bh_node_send(node, BH_MSG_HEALTH, health);
         return;
@@ -51,6 +53,7 @@ bh_health_connected(struct bh_node *node)
 {
     struct bh_health_watch *watch = node->health;
 
+    bh_health_watch_assert(watch);
     for (uint32_t i = 0; i < watch->missed_count; i++)
         bh_node_send(node, BH_MSG_HEALTH, &watch->missed[i]);
     watch->missed_count = 0;
@@ -68,6 +71,7 @@ health_is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault faul
     struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
     struct bh_msg_health health = health_message_on(gpu, fault);
 
+    BH_ASSERT(err->rc != BH_OK);
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
     bh_utf8_scrub(health.why);
     if (gpu_state) {
@@ -123,6 +127,7 @@ health_report_rules(struct bh_node *node, struct bh_health_state *gpu_state,
     enum bh_health_rule rules[BH_HEALTH_RULES];
     uint32_t count = bh_health_rules_compare(&before, now, span, rules);
 
+    BH_ASSERT(gpu_state >= node->health->gpu_state && *gpu_state->gpu);
     for (uint32_t i = 0; i < count; i++) {
         struct bh_msg_health health = health_message_on(gpu_state->gpu, BH_FAULT_HEALTH_RULE);
 
@@ -142,6 +147,7 @@ health_report_present(struct bh_node *node, struct bh_health_state *gpu_state,
     struct bh_msg_health health = health_message_on(gpu_state->gpu, BH_FAULT_NONE);
     const char *isolation = bh_verify_why(node, gpu_state->gpu);
 
+    BH_ASSERT(gpu_state >= node->health->gpu_state && *gpu_state->gpu);
     if (!gpu_state->unresponsive && !gpu_state->announce && gpu_state->given_up != BH_HEALTH_ASKED_SINCE)
         return;
     if (gpu_state->unresponsive)
@@ -164,6 +170,8 @@ bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_he
     struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
     bh_ns now = bh_time_monotonic();
 
+    bh_node_assert(node);
+    BH_ASSERT(found || err->rc != BH_OK);
     if (!gpu_state || bh_reset_hold_has(node, gpu))
         return;
     if (found) {
@@ -183,6 +191,8 @@ bh_health_tick(struct bh_node *node, bh_ns now)
 {
     struct bh_health_watch *watch = node->health;
 
+    bh_node_assert(node);
+    bh_health_watch_assert(watch);
     if (!node->hello_received)
         return 0;
     if (watch->check_at > now)

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "model/share.h"
 #include "node/core/driver_scrub.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/scrub.h"
 #include "node/partition/health.h"
@@ -30,6 +32,8 @@ bh_node_partition_scan(struct bh_node *node, struct bh_err *err)
     struct bh_inventory inventory = { 0 };
     bh_rc rc;
 
+    bh_node_assert(node);
+    BH_ASSERT(node->scan_arena);
     bh_arena_reset(node->scan_arena);
     node->inventory = inventory;
     node->inventory_known = false;
@@ -164,7 +168,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
 
     if (rc != BH_OK)
         return rc;
-    gpu = bh_node_inventory_gpu(node, wanted->gpu);
+    gpu = *wanted->gpu ? bh_node_inventory_gpu(node, wanted->gpu) : NULL; /* a lost one may have no name */
     if (!gpu)
         return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", wanted->gpu);
     rc = bh_node_partition_check_allowed(node, wanted->gpu, err);
@@ -203,6 +207,10 @@ record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
     const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
     struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION, .partition = *wanted };
 
+    BH_ASSERT(*wanted->gpu && (instance != NULL) == bh_placement_makes_instance(wanted));
+    if (instance && instance->gi >= BH_SHARE_GI)
+        return bh_err_set(err, BH_IO, "the driver gives instance %u of GPU %s, which is no number of one",
+                          instance->gi, wanted->gpu);
     record.partition.units = bh_node_inventory_units(node, wanted);
     record.partition.minor = gpu ? gpu->minor : 0;
     record.partition.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
@@ -272,6 +280,7 @@ bh_node_partition_begin(struct bh_node *node, struct bh_node_record *order, stru
 {
     bh_rc rc = bh_node_partition_scan(node, err);
 
+    BH_ASSERT(order->kind == BH_NODE_RECORD_ORDER && order->message == BH_MSG_CARVE);
     order->lent_count = 0;
     for (uint32_t i = 0; i < node->inventory.instance_count && rc == BH_OK; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
@@ -306,8 +315,10 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
     const struct bh_node_partition *wanted = &order->partition;
     bh_rc rc = bh_node_partition_scan(node, err);
 
+    BH_ASSERT(order->kind == BH_NODE_RECORD_ORDER && order->lent_count <= BH_COUNT(order->lent));
     *ret_found = false;
-    for (uint32_t i = 0; i < node->inventory.instance_count && rc == BH_OK; i++) {
+    for (uint32_t i = 0;
+         bh_placement_makes_instance(wanted) && i < node->inventory.instance_count && rc == BH_OK; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
         if (strcmp(instance->gpu, wanted->gpu) != 0 || instance->start != wanted->start
@@ -365,6 +376,8 @@ bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order
     bool again = true;
     bh_rc rc = partition_set_mode(node, wanted, err);
 
+    BH_ASSERT(order->kind == BH_NODE_RECORD_ORDER && order->begun);
+    bh_node_assert(node);
     if (rc != BH_OK)
         return rc;
     if (!bh_placement_makes_instance(wanted)) {
@@ -427,6 +440,7 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant, st
     const struct bh_job *holder;
     bh_rc rc = BH_OK;
 
+    bh_node_assert(node);
     if (!partition)
         return BH_OK;
     holder = bh_placement_holder(node, partition, 0);
@@ -466,9 +480,11 @@ partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *h
 static bh_rc
 partition_refresh(struct bh_node *node, const struct bh_node_partition *known, struct bh_err *err)
 {
-    const struct bh_device_instance *instance = partition_find_instance(node, known);
+    const struct bh_device_instance *instance =
+        bh_placement_makes_instance(known) ? partition_find_instance(node, known) : NULL;
     struct bh_node_partition wanted = *known;
 
+    bh_state_assert_partition(known);
     if (bh_node_inventory_is_unread(node, known->gpu))
         return BH_OK;
     if (bh_placement_makes_instance(known) && !instance)
@@ -485,7 +501,9 @@ bh_node_partition_reconcile(struct bh_node *node, const char *gpu, struct bh_err
     uint32_t count = 0;
     bh_rc rc = BH_OK;
 
+    bh_node_assert(node);
     for (uint32_t i = 0; i < node->state.partition_count; i++) {
+        bh_state_assert_partition(&node->state.partitions[i]);
         if (!gpu || strcmp(node->state.partitions[i].gpu, gpu) == 0)
             ids[count++] = node->state.partitions[i].partition;
     }

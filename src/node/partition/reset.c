@@ -54,12 +54,14 @@ bh_reset_free(struct bh_reset *reset)
 int
 bh_reset_fd(const struct bh_node *node)
 {
+    bh_reset_hold_assert(node->reset);
     return node->reset->pidfd;
 }
 
 bool
 bh_reset_runs(const struct bh_node *node, uint64_t order)
 {
+    bh_reset_hold_assert(node->reset);
     return node->reset->state == BH_RESET_RUNS && node->reset->order.order == order;
 }
 
@@ -228,6 +230,7 @@ reset_hide(struct bh_node *node)
     struct bh_reset *reset = node->reset;
     uint32_t minors[GPUS_MAX], hidden = 0;
 
+    BH_ASSERT(reset->before_count == 0);
     for (uint32_t i = 0; i < node->inventory.gpu_count && reset->before_count < GPUS_MAX; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
 
@@ -253,6 +256,7 @@ reset_begin(struct bh_node *node, struct bh_err *err)
     const char *gpu = reset->order.gpu;
     bh_rc rc;
 
+    BH_ASSERT(reset->state == BH_RESET_IDLE && reset->pid == 0);
     reset_hide(node);
     rc = reset_check_holders(node, gpu, err);
     if (rc == BH_OK)
@@ -304,6 +308,9 @@ bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *r
     bool together;
     bh_rc rc;
 
+    bh_node_assert(node);
+    bh_reset_hold_assert(reset);
+    BH_ASSERT(order->order != 0);
     *ret_waits = false;
     if (reset->state == BH_RESET_OVER && reset->order.order == order->order) {
         reset->state = BH_RESET_IDLE;
@@ -365,6 +372,7 @@ bh_reset_tick(struct bh_node *node, bh_ns now)
     struct bh_reset *reset = node->reset;
     int status = 0;
 
+    bh_reset_hold_assert(reset);
     if (!reset->pid)
         return 0;
     if (reset_has_gone(reset, &status)) {

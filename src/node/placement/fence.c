@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 const char *
 bh_fence_find(const struct bh_fences *fences, const char *gpu)
 {
+    BH_ASSERT(fences->count <= BH_COUNT(fences->entries));
     for (uint32_t i = 0; i < fences->count; i++)
         if (strcmp(fences->entries[i].gpu, gpu) == 0)
             return fences->entries[i].why;
@@ -27,6 +30,7 @@ fence_is_known(const struct bh_fences *fences, uint64_t job)
 bool
 bh_fence_add(struct bh_fences *fences, const char *gpu, uint64_t job, const char *why)
 {
+    BH_ASSERT(*gpu && fences->count <= fences->job_count);
     if (fence_is_known(fences, job) || (!bh_fence_find(fences, gpu) && fences->count == BH_FENCES_MAX))
         return false;
     fences->jobs[fences->job_count++ % BH_FENCE_JOBS_MAX] = job;

@@ -16,6 +16,7 @@
 #include "node/common/path.h"
 #include "node/core/gpu_error.h"
 #include "node/core/ownership_map.h"
+#include "node/core/state_check.h"
 #include "node/placement/devices.h"
 #include "node/placement/health_state.h"
 #include "node/placement/open_files.h"
@@ -67,6 +68,15 @@ bh_handover_new(void)
     return handover;
 }
 
+static void
+handover_assert(const struct bh_handover *handover)
+{
+    BH_ASSERT(handover->place_count <= BH_COUNT(handover->places) && handover->misses < MISSES_MAX);
+    BH_ASSERT(handover->pid >= 0 && (handover->pid > 0) == (handover->output >= 0));
+    BH_ASSERT(!handover->dying || handover->pid > 0);
+    BH_ASSERT(handover->pid == 0 || handover->until);
+}
+
 /* Without waiting for it: what it reads may hang in the kernel.  False: it has not gone. */
 static bool
 handover_end_look(struct bh_handover *handover)
@@ -101,8 +111,11 @@ handover_place_of(struct bh_handover *handover, const char *gpu)
 {
     uint32_t at = 0;
 
-    while (at < handover->place_count && strcmp(handover->places[at].gpu, gpu) != 0)
+    handover_assert(handover);
+    while (at < handover->place_count && strcmp(handover->places[at].gpu, gpu) != 0) {
+        BH_STATE_ASSERT_TEXT(handover->places[at].gpu);
         at++;
+    }
     if (at == GPUS_MAX)
         return NULL;
     if (at == handover->place_count) {
@@ -135,6 +148,7 @@ handover_needs_look(struct bh_handover *handover, const struct bh_node_partition
 void
 bh_handover_left(struct bh_node *node, const struct bh_job *job)
 {
+    bh_state_assert_job(&node->state, job);
     for (uint32_t i = 0; !job->sealed && i < job->record.lent_count; i++) {
         const struct bh_node_partition *partition = &job->record.lent[i];
         struct handover_place *place = handover_place_of(node->handover, partition->gpu);
@@ -273,6 +287,8 @@ handover_begin_look(struct bh_node *node, const struct bh_node_partition *partit
     struct bh_handover *handover = node->handover;
     int ends[2];
 
+    handover_assert(handover);
+    BH_ASSERT(handover->pid == 0);
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
         return bh_err_errno(err, "make a pipe");
     handover->pid = fork();
@@ -353,6 +369,7 @@ handover_take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
     uint32_t count = got > 0 ? (uint32_t)((size_t)got / sizeof findings[0]) : 0;
     bool whole = count > 0 && findings[count - 1].lease == 0;
 
+    BH_ASSERT(handover->pid > 0);
     for (uint32_t i = 0; i < count && findings[i].lease; i++)
         handover_judge(node, &findings[i], now);
     if (whole)
@@ -398,6 +415,8 @@ bh_handover_check(struct bh_node *node, const struct bh_node_partition *partitio
     bh_ns now = bh_time_monotonic();
     bh_rc rc = BH_OK;
 
+    bh_node_assert(node);
+    handover_assert(handover);
     *ret_waits = false;
     if (tenant == NOBODY || !handover_needs_look(handover, partition, tenant))
         return BH_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "node/core/state_check.h"
 
 struct bh_health_watch *
 bh_health_watch_new(void)
@@ -21,14 +22,33 @@ bh_health_watch_free(struct bh_health_watch *watch)
     free(watch);
 }
 
+static void
+health_state_assert(const struct bh_health_state *state)
+{
+    BH_STATE_ASSERT_TEXT(state->gpu);
+    BH_STATE_ASSERT_TEXT(state->why);
+    BH_ASSERT(!state->unresponsive || (state->pause && state->retry_at));
+    BH_ASSERT(state->given_up <= BH_HEALTH_ASKED_SINCE);
+}
+
+void
+bh_health_watch_assert(const struct bh_health_watch *watch)
+{
+    BH_ASSERT(watch->count <= BH_COUNT(watch->gpu_state));
+    BH_ASSERT(watch->missed_count <= BH_COUNT(watch->missed));
+}
+
 struct bh_health_state *
 bh_health_state_find(const struct bh_node *node, const char *gpu)
 {
     struct bh_health_watch *watch = node->health;
 
-    for (uint32_t i = 0; i < watch->count; i++)
+    bh_health_watch_assert(watch);
+    for (uint32_t i = 0; i < watch->count; i++) {
+        health_state_assert(&watch->gpu_state[i]);
         if (strcmp(watch->gpu_state[i].gpu, gpu) == 0)
             return &watch->gpu_state[i];
+    }
     return NULL;
 }
 
@@ -37,6 +57,7 @@ bh_health_state_learn(struct bh_node *node)
 {
     struct bh_health_watch *watch = node->health;
 
+    bh_health_watch_assert(watch);
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
         struct bh_health_state *gpu_state = bh_health_state_find(node, gpu->uuid);

@@ -35,6 +35,9 @@ struct bh_health_watch {
 struct bh_health_watch *bh_health_watch_new(void);
 void bh_health_watch_free(struct bh_health_watch *watch);
 
+/* Asserts what holds of it between two calls. */
+void bh_health_watch_assert(const struct bh_health_watch *watch);
+
 /* Its bus address, also while the driver does not answer; "": it was never seen. */
 const char *bh_health_pci(const struct bh_node *node, const char *gpu);
 

@@ -2,13 +2,17 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "model/share.h"
+#include "node/core/state_check.h"
 #include "node/placement/placement.h"
 
 const struct bh_device_gpu *
 bh_node_inventory_gpu(const struct bh_node *node, const char *uuid)
 {
+    bh_node_assert(node);
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        BH_STATE_ASSERT_TEXT(node->inventory.gpus[i].uuid);
         if (strcmp(node->inventory.gpus[i].uuid, uuid) == 0)
             return &node->inventory.gpus[i];
     }

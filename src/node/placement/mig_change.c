@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/driver.h"
+#include "node/core/state_check.h"
 #include "node/placement/placement.h"
 
 static bool
@@ -26,6 +27,7 @@ bh_mig_change_check(const struct bh_node *node, const char *gpu, uint32_t tenant
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         if (!job->running || job->ended || bh_job_is_suspended(job) || !stands_on(job, gpu)
             || (tenant && job->record.tenant == tenant))
             continue;

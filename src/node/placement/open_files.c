@@ -14,6 +14,7 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "node/common/path.h"
 
@@ -95,7 +96,7 @@ files_holds_descriptors(int fdinfo)
 static bool
 files_has_in_flight(const char *task, const char *name)
 {
-    char path[96];
+    char path[BH_PROC_PATH_MAX + 32];
     bool holds;
     int fd;
 
@@ -114,7 +115,7 @@ static enum bh_open_found
 files_look_at_table(const char *task, const struct bh_open_wanted *wanted)
 {
     enum bh_open_found found = BH_OPEN_NONE;
-    char path[96], link[LINK_MAX];
+    char path[BH_PROC_PATH_MAX + 32], link[LINK_MAX];
     DIR *dir;
 
     bh_path_format(path, sizeof path, "%s/fd", task);
@@ -155,7 +156,7 @@ files_is_wanted_line(const struct bh_open_wanted *wanted, int areas, const char 
 static enum bh_open_found
 files_look_at_maps(const char *task, int areas, const struct bh_open_wanted *wanted, bool *ret_empty)
 {
-    char path[96], *line = NULL;
+    char path[BH_PROC_PATH_MAX + 32], *line = NULL;
     bool found = false;
     size_t room = 0;
     FILE *maps;
@@ -186,23 +187,22 @@ enum bh_open_found
 bh_open_look(pid_t pid, const struct bh_open_wanted *wanted)
 {
     enum bh_open_found found = BH_OPEN_NONE;
-    char path[64], task[80];
+    char path[BH_PROC_PATH_MAX], task[BH_PROC_PATH_MAX], name[40];
+    DIR *dir = bh_proc_list(pid, "task");
     bool empty = true;
     int areas;
-    DIR *dir;
 
-    bh_path_format(path, sizeof path, "/proc/%d/task", (int)pid);
-    dir = opendir(path);
     if (!dir)
         return found;
-    bh_path_format(path, sizeof path, "/proc/%d/map_files", (int)pid);
+    bh_proc_path(pid, "map_files", path);
     areas = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (const struct dirent *entry; found < BH_OPEN_MAPPED && (entry = readdir(dir));) {
         pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
 
         if (id <= 0)
             continue;
-        bh_path_format(task, sizeof task, "/proc/%d/task/%d", (int)pid, (int)id);
+        bh_path_format(name, sizeof name, "task/%d", (int)id);
+        bh_proc_path(pid, name, task);
         if (!files_has_table_of(pid, id))
             found = files_worse(found, files_look_at_table(task, wanted));
         if (empty)

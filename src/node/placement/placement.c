@@ -4,9 +4,7 @@
 
 #include "base/assert.h"
 #include "model/share.h"
-
-/* Above all numbers of GPU instances, below BH_WHOLE_GPU. */
-#define SHARE_GI UINT32_C(0xffffff00)
+#include "node/core/state_check.h"
 
 bool
 bh_placement_is_share(const struct bh_node_partition *partition)
@@ -17,14 +15,14 @@ bh_placement_is_share(const struct bh_node_partition *partition)
 bool
 bh_placement_is_instance(const struct bh_node_partition *partition)
 {
-    return partition->gi < SHARE_GI;
+    return partition->gi < BH_SHARE_GI;
 }
 
 uint32_t
 bh_placement_share_gi(uint32_t slot)
 {
     BH_ASSERT(slot < BH_GPU_SHARES_MAX);
-    return SHARE_GI + slot;
+    return BH_SHARE_GI + slot;
 }
 
 bool
@@ -42,6 +40,7 @@ bh_placement_makes_instance(const struct bh_node_partition *partition)
 bool
 bh_job_is_suspended(const struct bh_job *job)
 {
+    BH_ASSERT(!job->frozen || !job->ended);
     return job->frozen && job->suspended;
 }
 
@@ -56,6 +55,7 @@ placement_overlaps(const struct bh_node_partition *a, const struct bh_node_parti
 bool
 bh_placement_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement)
 {
+    BH_ASSERT(lease->lent_count <= BH_COUNT(lease->lent));
     for (uint32_t i = 0; i < lease->lent_count; i++) {
         if (placement_overlaps(&lease->lent[i], placement))
             return true;
@@ -66,9 +66,11 @@ bh_placement_overlaps(const struct bh_node_record *lease, const struct bh_node_p
 const struct bh_job *
 bh_placement_holder(const struct bh_node *node, const struct bh_node_partition *placement, uint64_t but)
 {
+    bh_state_assert(&node->state);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         if (job->record.lease != but && !job->ended && !bh_job_is_suspended(job)
             && bh_placement_overlaps(&job->record, placement))
             return job;

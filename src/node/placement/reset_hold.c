@@ -3,12 +3,26 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/assert.h"
+#include "node/core/state_check.h"
+
+void
+bh_reset_hold_assert(const struct bh_reset *reset)
+{
+    BH_ASSERT(reset->state <= BH_RESET_OVER && reset->pid >= 0 && reset->pidfd >= -1);
+    BH_ASSERT(reset->state != BH_RESET_RUNS || reset->pid > 0);
+    BH_ASSERT(reset->pid > 0 || (reset->pidfd < 0 && reset->before_count == 0));
+    BH_ASSERT(reset->before_count <= BH_COUNT(reset->before));
+    BH_ASSERT(reset->pid == 0 || (reset->order.order != 0 && reset->until));
+    BH_STATE_ASSERT_TEXT(reset->order.gpu);
+}
 
 bool
 bh_reset_hold_has(const struct bh_node *node, const char *gpu)
 {
     const struct bh_reset *reset = node->reset;
 
+    bh_reset_hold_assert(reset);
     return reset->pid && (reset->together || strcmp(reset->order.gpu, gpu) == 0);
 }
 

@@ -20,6 +20,9 @@ struct bh_reset {
     uint32_t before_count; /* 0: no GPU is hidden */
 };
 
+/* Asserts what holds of it between two calls. */
+void bh_reset_hold_assert(const struct bh_reset *reset);
+
 /* Whether the program holds that GPU: nobody opens it meanwhile. */
 bool bh_reset_hold_has(const struct bh_node *node, const char *gpu);
 

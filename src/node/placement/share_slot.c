@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "model/share.h"
 #include "node/core/driver_scrub.h"
+#include "node/core/state_check.h"
 #include "node/placement/inventory.h"
 #include "node/placement/placement.h"
 
@@ -14,10 +15,14 @@ bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < node->state.partition_count; i++)
-        count += node->state.partitions[i].partition != but
-                 && bh_placement_is_share(&node->state.partitions[i])
-                 && strcmp(node->state.partitions[i].gpu, gpu) == 0;
+    bh_state_assert(&node->state);
+    for (uint32_t i = 0; i < node->state.partition_count; i++) {
+        const struct bh_node_partition *partition = &node->state.partitions[i];
+
+        bh_state_assert_partition(partition);
+        count += partition->partition != but && bh_placement_is_share(partition)
+                 && strcmp(partition->gpu, gpu) == 0;
+    }
     return count;
 }
 
@@ -30,6 +35,7 @@ bh_share_slot_neighbours(const struct bh_node *node, const char *gpu)
         const struct bh_job *job = &node->state.jobs[i];
         bool here = false;
 
+        bh_state_assert_job(&node->state, job);
         if (job->ended || bh_job_is_suspended(job))
             continue;
         for (uint32_t p = 0; p < job->record.lent_count; p++) {
@@ -54,6 +60,8 @@ bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_node_partit
     uint64_t all = (uint64_t)share->memory_mib << 20;
     uint64_t taken = neighbours->promised_bytes + share->context_bytes;
 
+    bh_state_assert_partition(share);
+    BH_ASSERT(bh_placement_is_share(share));
     taken += all / BH_GPU_PARTS * (model ? bh_share_reserve_parts(model) : 0);
     return taken < all ? (all - taken) / BH_SHARE_GRANULE_BYTES * BH_SHARE_GRANULE_BYTES : 0;
 }
@@ -125,6 +133,7 @@ bh_share_slot_clear(struct bh_node *node, uint64_t id, uint32_t tenant, struct b
 void
 bh_share_slot_lend(const struct bh_msg_start *start, struct bh_node_partition *lent)
 {
+    bh_state_assert_partition(lent);
     lent->share_flags |= start->over_time == BH_OVER_TIME_STOP ? BH_SHARE_IS_STOPPED_OUT : 0;
     lent->share_flags |= start->managed == BH_MANAGED_HOST     ? BH_SHARE_HAS_MANAGED_FREE
                          : start->managed == BH_MANAGED_REFUSE ? BH_SHARE_HAS_NO_MANAGED

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "node/core/state_check.h"
 #include "node/placement/survey_internal.h"
 
 struct bh_survey *
@@ -26,9 +27,18 @@ bh_survey_free(struct bh_survey *survey)
     free(survey);
 }
 
+void
+bh_survey_assert(const struct bh_survey *survey)
+{
+    BH_ASSERT(survey->arena && survey->count <= BH_COUNT(survey->items));
+    BH_ASSERT(!survey->asked || survey->count > 0);
+    BH_STATE_ASSERT_TEXT(survey->items[0].gpu);
+}
+
 static void
 survey_want(struct bh_survey *survey, const char *gpu)
 {
+    bh_survey_assert(survey);
     for (uint32_t i = 0; i < survey->count; i++)
         if (strcmp(survey->items[i].gpu, gpu) == 0)
             return;

@@ -19,4 +19,7 @@ struct bh_survey {
     struct bh_arena *arena; /* of an answer; a scan's becomes the node's */
 };
 
+/* Asserts what holds of it between two calls. */
+void bh_survey_assert(const struct bh_survey *survey);
+
 #endif

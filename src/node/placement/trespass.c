@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/assert.h"
+#include "node/core/state_check.h"
 #include "node/placement/placement.h"
 
 struct bh_job *
@@ -14,6 +16,7 @@ bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
         bool inside = false;
         char id[32];
 
+        bh_state_assert_job(&node->state, job);
         if (job->record.lease == but || job->ended)
             continue;
         bh_node_job_id(job->record.lease, id);
@@ -27,6 +30,8 @@ void
 bh_trespass_accuse(struct bh_job *job, const struct bh_node_partition *partition, uint32_t pid,
                    const char *does)
 {
+    BH_ASSERT(!job->ended && partition);
+    BH_STATE_ASSERT_TEXT(job->isolation.charge);
     if (!*job->isolation.charge && !*job->stop_why)
         snprintf(job->isolation.charge, sizeof job->isolation.charge,
                  "its process %" PRIu32 " %s partition %" PRIu64 " (%.16s of %.48s), which is not lent to it",

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/common/uid_ranges.h"
+#include "node/core/state_check.h"
 #include "node/placement/placement.h"
 #include "node/sandbox/launch.h"
 #include "node/sandbox/process.h"
@@ -46,6 +47,18 @@ bh_helper_sandboxes_new(void)
     return helpers;
 }
 
+static void
+helper_sandbox_assert(const struct bh_helper_sandbox *helper)
+{
+    BH_ASSERT(helper->used || (!helper->stuck && !helper->alone && helper->job.record.lease == 0));
+    BH_ASSERT(!helper->used || helper->job.record.lease >= BH_SCRUB_LEASES);
+    BH_ASSERT(!helper->used || (helper->init_fd >= -1 && helper->job.pidfd >= -1 && !helper->job.ended));
+    BH_ASSERT(helper->stuck == (helper->pause > 0) && helper->pause <= CHECK_INTERVAL);
+    BH_ASSERT(!helper->stuck || helper->retry_at);
+    if (helper->used)
+        bh_state_assert_lease(&helper->job.record);
+}
+
 /* ---- who is there ---- */
 
 static struct bh_helper_sandbox *
@@ -54,6 +67,7 @@ helper_sandbox_find(const struct bh_node *node, uint64_t number)
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
+        helper_sandbox_assert(helper);
         if (helper->used && helper->job.record.lease == number)
             return helper;
     }
@@ -75,6 +89,7 @@ bh_helper_sandbox_holds(const struct bh_node *node, const struct bh_node_partiti
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         const struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
+        helper_sandbox_assert(helper);
         if (helper->used && helper->alone && bh_placement_overlaps(&helper->job.record, placement))
             return true;
     }
@@ -96,6 +111,7 @@ bh_helper_sandbox_free_slot(const struct bh_node *node)
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         const struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
+        helper_sandbox_assert(helper);
         if (helper->used)
             taken.slot[taken.count++] = helper->job.record.slot;
     }
@@ -148,6 +164,8 @@ bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_req
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
+    BH_ASSERT(request->start->lease >= BH_SCRUB_LEASES);
+    bh_node_assert(node);
     if (helper_sandbox_find(node, request->start->lease))
         return bh_err_set(err, BH_CONFLICT, "the last one has not gone");
     if (!helper)
@@ -172,6 +190,7 @@ bh_helper_sandbox_await(const struct bh_node *node, struct bh_helper_sandbox *he
 {
     BH_AUTO(bh_fd_close) int fd = bh_process_first(node, helper->job.record.lease, ret_init);
 
+    BH_ASSERT(helper->used && !helper->stuck);
     if (fd < 0 || bh_process_first_state(*ret_init) != BH_FIRST_WAITS)
         return NULL;
     bh_fd_close(helper->init_fd);
@@ -194,6 +213,7 @@ bh_helper_sandbox_has_ended(const struct bh_helper_sandbox *helper)
 {
     struct pollfd ended = { .fd = helper->job.pidfd, .events = POLLIN };
 
+    BH_ASSERT(helper->used);
     return helper->job.pidfd < 0 || poll(&ended, 1, 0) > 0;
 }
 
@@ -202,6 +222,7 @@ bh_helper_sandbox_read(const struct bh_helper_sandbox *helper, char ret_text[BH_
 {
     ssize_t length = pread(helper->output_fd, ret_text, BH_HELPER_SANDBOX_OUTPUT_MAX - 1, 0);
 
+    BH_ASSERT(helper->used && helper->output_fd >= 0);
     ret_text[length > 0 ? length : 0] = '\0';
 }
 
@@ -211,6 +232,7 @@ bh_helper_sandbox_kill(struct bh_node *node, const struct bh_helper_sandbox *hel
     struct bh_err ignored;
     char id[32];
 
+    BH_ASSERT(helper->used);
     bh_node_job_id(helper->job.record.lease, id);
     (void)!node->runtime.ops->signal(node->runtime.self, id, SIGKILL, &ignored);
 }
@@ -262,6 +284,7 @@ sandbox_hold_back(struct bh_helper_sandbox *helper)
 void
 bh_helper_sandbox_remove(struct bh_node *node, struct bh_helper_sandbox *helper)
 {
+    BH_ASSERT(helper->used);
     if (sandbox_has_gone(node, helper) && bh_launch_clear(node, helper->job.record.lease))
         helper_sandbox_reap(helper);
     else
@@ -276,6 +299,7 @@ bh_helper_sandboxes_tick(struct bh_node *node, bh_ns now)
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
+        helper_sandbox_assert(helper);
         if (helper->used && helper->stuck && helper->retry_at <= now)
             bh_helper_sandbox_remove(node, helper);
         if (helper->used && helper->stuck && (!next || helper->retry_at < next))

@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/attr.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "node/common/path.h"
 #include "node/placement/devices.h"
 #include "node/placement/health_state.h"
@@ -47,9 +49,9 @@ bh_report_put(struct bh_report *report, const struct bh_msg_check *check, enum b
 {
     bool failed = check->result == BH_CHECK_FAIL;
 
-    if (report->count == BH_REPORT_CHECKS_MAX)
-        return;
-    report->checks[report->count++] = *check;
+    BH_ASSERT(check->result < BH_CHECK_RESULTS && report->count <= BH_REPORT_CHECKS_MAX);
+    if (report->count < BH_REPORT_CHECKS_MAX) /* a list that is full hides none that failed */
+        report->checks[report->count++] = *check;
     if (check->result != BH_CHECK_PASS && (!*report->why || (failed && report->failed == 0)))
         snprintf(report->why, sizeof report->why, "%s: %s", check->name, check->answer);
     report->failed += failed;
@@ -106,9 +108,9 @@ static bool
 inspect_read_of(const struct inspection *inspection, const char *name, size_t max, struct bh_buf *ret_text)
 {
     struct bh_err ignored;
-    char path[96];
+    char path[BH_PROC_PATH_MAX];
 
-    bh_path_format(path, sizeof path, "/proc/%d/%s", (int)inspection->init, name);
+    bh_proc_path(inspection->init, name, path);
     return bh_file_read(path, max, ret_text, &ignored) == BH_OK && bh_buf_text(ret_text)
            && ret_text->length > 0;
 }
@@ -116,13 +118,9 @@ inspect_read_of(const struct inspection *inspection, const char *name, size_t ma
 static bool
 inspect_read_short(const struct inspection *inspection, const char *name, char *text, size_t size)
 {
-    struct bh_buf buf;
+    struct bh_err ignored;
 
-    bh_buf_init_fixed(&buf, text, size);
-    if (inspect_read_of(inspection, name, size - 1, &buf))
-        return true;
-    text[0] = '\0';
-    return false;
+    return bh_proc_read(inspection->init, name, text, size, &ignored) == BH_OK && *text;
 }
 
 /* What stands behind "key:\t" in the status, up to the end of the line. */
@@ -161,16 +159,15 @@ inspect_check_namespaces(const struct inspection *inspection, char *answer, size
     static const char *const names[] = { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup" };
 
     for (size_t i = 0; i < BH_COUNT(names); i++) {
-        char path[64];
-        struct stat own, its;
+        char name[16], own[32], its[32];
+        struct bh_err ignored;
 
-        bh_path_format(path, sizeof path, "/proc/%d/ns/%s", (int)inspection->init, names[i]);
-        if (stat(path, &its) != 0)
+        bh_path_format(name, sizeof name, "ns/%s", names[i]);
+        if (bh_proc_link(inspection->init, name, its, sizeof its, &ignored) != BH_OK)
             return unknown(answer, size, "%s cannot be read", names[i]);
-        bh_path_format(path, sizeof path, "/proc/self/ns/%s", names[i]);
-        if (stat(path, &own) != 0)
+        if (bh_proc_link(BH_PROC_SELF, name, own, sizeof own, &ignored) != BH_OK)
             return unknown(answer, size, "%s of the machine cannot be read", names[i]);
-        if (own.st_dev == its.st_dev && own.st_ino == its.st_ino)
+        if (strcmp(own, its) == 0) /* "net:[4026531840]" */
             return wrong(answer, size, "%s is the machine's", names[i]);
     }
     return inspect_answer_with(BH_CHECK_PASS, answer, size, "%zu of its own", BH_COUNT(names));
@@ -326,46 +323,51 @@ inspect_check_mounts(const struct inspection *inspection, char *answer, size_t s
 
 /* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
  * added to the job speak through (node/init/init_stream.h).  None of it names a file. */
-static bool
-inspect_is_stream(const struct inspection *inspection, const char *name)
+static enum bh_check_result
+inspect_check_stream(const struct inspection *inspection, const char *name)
 {
     static const char *const kinds[] = { "socket:[",  "pipe:[",    "anon_inode:",
                                          "/dev/pts/", "/dev/ptmx", "/dev/pts/ptmx" };
-    char path[64 + 256], target[64];
-    ssize_t length;
+    char link[32], target[NAME_MAX];
+    struct bh_err err;
+    bh_rc rc;
 
-    bh_path_format(path, sizeof path, "/proc/%d/fd/%s", (int)inspection->init, name);
-    length = readlink(path, target, sizeof target - 1);
-    if (length < 0)
-        return errno == ENOENT; /* closed meanwhile */
-    target[length] = '\0';
+    bh_path_format(link, sizeof link, "fd/%.20s", name);
+    rc = bh_proc_link(inspection->init, link, target, sizeof target, &err);
+    if (rc == BH_NOT_FOUND)
+        return BH_CHECK_PASS; /* closed meanwhile */
+    if (rc != BH_OK)
+        return rc == BH_FULL ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE; /* a stream's name is short */
     for (size_t i = 0; i < BH_COUNT(kinds); i++)
         if (strncmp(target, kinds[i], strlen(kinds[i])) == 0)
-            return true;
-    return false;
+            return BH_CHECK_PASS;
+    return BH_CHECK_FAIL;
 }
 
 /* Process 1 has its three streams and nothing that leads outside. */
 static enum bh_check_result
 inspect_check_descriptors(const struct inspection *inspection, char *answer, size_t size)
 {
-    uint32_t count = 0, astray = 0;
-    char path[64];
-    DIR *dir;
+    uint32_t count = 0, found[BH_CHECK_RESULTS] = { 0 };
+    DIR *dir = bh_proc_list(inspection->init, "fd");
 
-    bh_path_format(path, sizeof path, "/proc/%d/fd", (int)inspection->init);
-    dir = opendir(path);
     if (!dir)
         return unknown(answer, size, "descriptors cannot be read");
     for (const struct dirent *entry; (entry = readdir(dir));) {
         bool own = entry->d_name[0] >= '0' && entry->d_name[0] <= '2' && !entry->d_name[1];
 
-        count += entry->d_name[0] != '.';
-        astray += entry->d_name[0] != '.' && !own && !inspect_is_stream(inspection, entry->d_name);
+        if (entry->d_name[0] == '.')
+            continue;
+        count++;
+        if (!own)
+            found[inspect_check_stream(inspection, entry->d_name)]++;
     }
     closedir(dir);
-    return inspect_answer_with(inspect_pass_if(astray == 0), answer, size,
-                               "%u descriptors, %u that lead to files", count, astray);
+    if (found[BH_CHECK_FAIL] == 0 && found[BH_CHECK_INCONCLUSIVE] > 0)
+        return unknown(answer, size, "%u of %u descriptors cannot be read", found[BH_CHECK_INCONCLUSIVE],
+                       count);
+    return inspect_answer_with(inspect_pass_if(found[BH_CHECK_FAIL] == 0), answer, size,
+                               "%u descriptors, %u that lead to files", count, found[BH_CHECK_FAIL]);
 }
 
 /* ---- limits and devices ---- */

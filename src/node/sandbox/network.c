@@ -75,6 +75,13 @@ network_free_attached(struct attached *attached)
 }
 BH_AUTO_DEFINE(struct attached *, network_free_attached)
 
+static void
+network_assert(const struct bh_networks *networks)
+{
+    BH_ASSERT(networks->count <= BH_COUNT(networks->jobs));
+    BH_ASSERT(networks->count == 0 || (networks->network.ops && networks->jobs[networks->count - 1]));
+}
+
 static struct attached *
 network_new_attached(uint64_t lease)
 {
@@ -114,6 +121,7 @@ network_group_for(const struct bh_networks *networks, const struct attached *att
 {
     uint32_t group = 1;
 
+    network_assert(networks);
     for (uint32_t i = 0; i < networks->count; i++)
         if (network_are_peers(networks->jobs[i], attached))
             return networks->jobs[i]->record.group;
@@ -379,6 +387,7 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
     BH_AUTO(network_free_attached) struct attached *attached = network_new_attached(request->start->lease);
     bh_rc rc = network_fill(networks, request, attached, err);
 
+    network_assert(networks);
     BH_ASSERT(networks->count < BH_JOBS_MAX);
     if (rc == BH_OK)
         rc = network_write_record(node, attached, err);
@@ -455,6 +464,8 @@ bh_networks_report(struct bh_node *node)
     struct bh_msg_traffic traffic = { .at_ns = bh_time_now() };
     struct bh_msg_traffic_item *items;
 
+    network_assert(networks);
+    bh_node_assert(node);
     if (networks->count == 0)
         return;
     bh_networks_repair(node); /* what could not be done before is tried again */
@@ -486,6 +497,7 @@ network_carried_of(const struct bh_network_counters *counters)
 static struct attached *
 network_find_attached(const struct bh_networks *networks, uint64_t lease)
 {
+    network_assert(networks);
     for (uint32_t i = 0; i < networks->count; i++)
         if (networks->jobs[i]->lease == lease)
             return networks->jobs[i];
@@ -516,6 +528,7 @@ bh_networks_detach(struct bh_node *node, uint64_t lease)
     struct bh_msg_traffic_item item;
     struct bh_err err;
 
+    network_assert(networks);
     for (uint32_t i = 0; i < networks->count && !attached; i++)
         if (networks->jobs[i]->lease == lease) {
             attached = networks->jobs[i];

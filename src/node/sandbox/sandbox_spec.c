@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/proc.h"
 #include "bulkhead/share_socket.h"
 #include "model/image.h"
 #include "model/spec.h"
@@ -86,7 +87,7 @@ spec_make_place(struct spec *spec, char **ret_place, struct bh_err *err)
 static bh_rc
 spec_add_shared(struct spec *spec, const char *source, const char *target, struct bh_err *err)
 {
-    char empty[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
+    char empty[BH_NODE_PATH_MAX], below[BH_PROC_PATH_MAX], options[BH_NODE_PATH_MAX + 128];
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
     bh_rc rc;
@@ -98,7 +99,7 @@ spec_add_shared(struct spec *spec, const char *source, const char *target, struc
         return errno == ENOTDIR ? spec_add_mount(spec, source, target, false, err)
                                 : bh_err_errno(err, "open %s", source);
     bh_path_format(empty, sizeof empty, "%s/empty", spec->sandbox->bundle);
-    bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
+    bh_proc_fd_path(fd, below);
     bh_path_format(options, sizeof options, "lowerdir=%s:%s", empty, below);
     rc = bh_dir_make(empty, 0755, err);
     if (rc != BH_OK)
@@ -378,13 +379,13 @@ spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
 {
     static const char *const places[] = { "/proc",          "/sys",          "/dev",           "/tmp",
                                           BH_ROOTFS_DRIVER, BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
-    char layer[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
+    char layer[BH_NODE_PATH_MAX], below[BH_PROC_PATH_MAX], options[BH_NODE_PATH_MAX + 128];
     BH_AUTO(bh_fd_close) int fd = -1;
     bh_rc rc = strncmp(image, "dir:", 4) == 0 ? spec_open_folder_image(spec, image + 4, &fd, err)
                                               : spec_open_stored_image(spec, &fd, err);
 
     bh_path_format(layer, sizeof layer, "%s/layer", spec->sandbox->bundle);
-    bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
+    bh_proc_fd_path(fd, below);
     if (rc == BH_OK)
         rc = spec_check_image(fd, image, err);
     if (rc == BH_OK)

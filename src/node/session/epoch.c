@@ -9,6 +9,7 @@
 #include "node/common/path.h"
 #include "node/job/job.h"
 #include "node/job/scrub.h"
+#include "node/job/unpack.h"
 #include "node/partition/partition.h"
 #include "node/session/job_watch.h"
 
@@ -99,7 +100,7 @@ epoch_is_new(const struct ids *received, const struct bh_list *epochs, struct bh
 
 /* ---- undoing ---- */
 
-/* Kill it, and wait until its keeper has written that down. */
+/* Kill it, and wait until its keeper has written that down; its end is nobody's to hear of. */
 static void
 epoch_end_job(struct bh_node *node, uint64_t lease)
 {
@@ -109,13 +110,10 @@ epoch_end_job(struct bh_node *node, uint64_t lease)
 
     bh_log(JOB_COLLECTED, BH_U64("lease", lease), BH_STR("why", "of another epoch"));
     job->unwanted = true;
-    if (job->ended) {
-        bh_job_forget(node, lease);
-        return;
-    }
-    if (bh_job_stop(node, &(struct bh_msg_stop){ .lease = lease }, &err) != BH_OK)
+    if (!job->ended && bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = lease }, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
-    while ((job = bh_state_job(&node->state, lease)) && bh_time_monotonic() < until) {
+    bh_job_forget(node, lease); /* where it has ended by now */
+    while (bh_state_job(&node->state, lease) && bh_time_monotonic() < until) {
         bh_time_sleep(CHECK_INTERVAL);
         bh_job_watch_tick(node, bh_time_monotonic());
         job = bh_state_job(&node->state, lease);

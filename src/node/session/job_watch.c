@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "node/common/path.h"
+#include "node/core/state_check.h"
 #include "node/job/checkpoint.h"
 #include "node/job/job.h"
 #include "node/job/unpack.h"
@@ -16,6 +17,7 @@
 void
 bh_job_watch_check(struct bh_node *node, struct bh_job *job)
 {
+    bh_state_assert_job(&node->state, job);
     if (job->unpack)
         bh_unpack_check(node, job);
     else
@@ -31,6 +33,7 @@ job_watch_sooner(bh_ns next, bh_ns at)
 static void
 job_watch_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
+    bh_state_assert_job(&node->state, job);
     bh_job_stop_due(node, job, now);
     if (job->barrier_at && job->barrier_at <= now && !job->frozen && !job->ended)
         bh_start_barrier_tick(node, job, now);
@@ -44,6 +47,7 @@ bh_job_watch_tick(struct bh_node *node, bh_ns now)
 {
     bh_ns next = 0;
 
+    bh_node_assert(node);
     bh_lease_check_charged(node);
     for (uint32_t i = node->state.job_count; i-- > 0;)
         job_watch_tick(node, &node->state.jobs[i], now);

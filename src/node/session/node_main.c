@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/common/path.h"
@@ -409,8 +410,8 @@ node_dispatch(struct node_loop *loop, bool *ret_stop, struct bh_err *err)
     return BH_OK;
 }
 
-static int
-node_open_signals(void)
+static bh_rc
+node_open_signals(int *ret_fd, struct bh_err *err)
 {
     sigset_t set;
 
@@ -419,17 +420,20 @@ node_open_signals(void)
     sigaddset(&set, SIGINT);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return *ret_fd < 0 ? bh_err_errno(err, "wait for signals") : BH_OK;
 }
 
 static bh_rc
 node_run(struct bh_node *node, struct bh_err *err)
 {
     BH_AUTO(bh_orders_free) struct bh_orders *orders = bh_orders_new(node);
-    struct node_loop loop = { .node = node, .orders = orders, .signals = node_open_signals() };
+    struct node_loop loop = { .node = node, .orders = orders };
     bool stop = false;
-    bh_rc rc;
+    bh_rc rc = node_open_signals(&loop.signals, err);
 
+    if (rc != BH_OK)
+        return rc;
     bh_orders_repair(orders);
     bh_job_watch_adopt(node);
     bh_cdi_reconcile(node);
@@ -441,6 +445,7 @@ node_run(struct bh_node *node, struct bh_err *err)
         rc = bh_node_streams_open(node, &loop.streams, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);
+    BH_ASSERT(loop.polls && loop.leases);
     if (rc == BH_OK)
         bh_log(READY, BH_STR("socket", node->conf.socket));
     while (rc == BH_OK && !stop)

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/test.h"
 #include "base/time.h"
-
 #include "model/job.h"
 #include "node/common/path.h"
 #include "node/core/state.h"
@@ -350,6 +351,55 @@ test_driver_later(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- epochs ---- */
+
+static struct bh_msg_inventory
+greet_in_epochs(const struct bh_msg_epoch *epochs, uint32_t count)
+{
+    struct bh_msg_hello hello = {
+        .version = BH_WIRE_VERSION, .boot = 1, .site = "test", .epochs = { (void *)(uintptr_t)epochs, count }
+    };
+    struct bh_err err;
+    int fd;
+
+    bh_test_disconnect(&the_node);
+    assert_int_equal(bh_unix_connect(the_node.socket, &fd, &err), BH_OK);
+    the_node.link = bh_link_new(fd);
+    bh_test_send(BH_MSG_HELLO, &hello);
+    return bh_test_receive(BH_MSG_INVENTORY, 0).inventory;
+}
+
+/* The store was put back while a job waited for its scratch: it is ended like one that runs. */
+static void
+test_unpacking_of_another_epoch(void **state)
+{
+    static const struct bh_msg_epoch epochs[] = {
+        { .id = 1 }, { .id = 2, .job = 1, .order = 1, .lease = 1, .partition = 1 }
+    };
+    struct test_job job = { .lease = 61, .script = "true" };
+    struct bh_msg_start start;
+    const char *args[3];
+    char more[TEST_PATH * 2];
+    pid_t node;
+
+    if (access("/usr/sbin/mkfs.ext4", X_OK) != 0)
+        skip();
+    bh_test_put_program("bulkhead-unpack", "exec sleep 60");
+    bh_path_format(more, sizeof more, "libexec_dir = %s/libexec\n", the_node.folder);
+    bh_test_restart(more);
+    node = the_node.pid;
+    greet_in_epochs(epochs, 1);
+    start = bh_test_start_message(&job, args, NULL);
+    start.order = ++the_node.order;
+    start.scratch_bytes = 16 << 20;
+    bh_test_send(BH_MSG_START, &start);
+    bh_test_acknowledge(&(struct bh_msg_ack){ 0 }); /* taken by then */
+    BH_CHECK_EQ("it waits", greet_in_epochs(epochs, 1).leases.count, 1);
+    BH_CHECK_EQ("nothing of it", greet_in_epochs(epochs, 2).leases.count, 0);
+    BH_CHECK_EQ("the same node", waitpid(node, NULL, WNOHANG), 0);
+    BH_CHECK_DONE();
+}
+
 /* ---- the whole ---- */
 
 int
@@ -364,6 +414,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_reset),
         BH_NODE_TEST(test_gpu_lost),
         BH_NODE_TEST(test_driver_later),
+        BH_NODE_TEST(test_unpacking_of_another_epoch),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

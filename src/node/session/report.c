@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "model/geometry.h"
 #include "node/common/helper.h"
@@ -13,6 +14,7 @@
 #include "node/core/isolation_levels.h"
 #include "node/core/limits.h"
 #include "node/core/numa.h"
+#include "node/core/state_check.h"
 #include "node/job/checkpoint.h"
 #include "node/job/job.h"
 #include "node/job/scrub.h"
@@ -116,8 +118,10 @@ report_put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_
     uint32_t most = node->state.partition_count + node->inventory.instance_count, count = 0;
     struct bh_msg_partition *partitions = bh_arena_alloc(arena, (most + 1) * sizeof *partitions);
 
-    for (uint32_t i = 0; partitions && i < node->state.partition_count; i++)
+    for (uint32_t i = 0; partitions && i < node->state.partition_count; i++) {
+        bh_state_assert_partition(&node->state.partitions[i]);
         report_fill_partition(&partitions[count++], &node->state.partitions[i]);
+    }
     for (uint32_t i = 0; partitions && i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
@@ -135,6 +139,7 @@ report_put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_
     for (uint32_t i = 0; leases && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         leases[i] = (struct bh_msg_lease_state){ job->record.lease, bh_job_is_suspended(job) };
     }
     *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
@@ -196,6 +201,7 @@ report_record_reported(struct bh_node *node)
 static bool
 report_was_reported(const struct bh_node *node, const char *gpu)
 {
+    BH_STATE_ASSERT_TEXT(node->reported[0]);
     for (uint32_t i = 0; i < BH_NODE_REPORTED_MAX; i++)
         if (strcmp(node->reported[i], gpu) == 0)
             return true;
@@ -239,6 +245,7 @@ bh_report_inventory(struct bh_node *node)
     };
     struct bh_err err;
 
+    bh_node_assert(node);
     report_put_offer(node, &inventory);
     report_put_services(node, &inventory);
     inventory.driver_scrub = bh_driver_scrub_read(node);
@@ -327,9 +334,11 @@ bh_report_scanned(struct bh_node *node, bool well)
     struct bh_msg_sample *items = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *items);
     uint32_t count = 0;
 
+    bh_node_assert(node);
     for (uint32_t i = 0; items && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         if (job->running && !job->ended && report_sample_job(node, job, &items[count]))
             count++;
     }

@@ -7,8 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/order_answer.h"
 #include "node/job/scrub.h"
@@ -45,6 +47,7 @@ bh_session_accept(struct bh_node *node)
 {
     BH_AUTO(bh_fd_close) int fd = accept4(node->listener, NULL, NULL, SOCK_CLOEXEC);
 
+    bh_node_assert(node);
     if (fd < 0 || !session_allows(node, fd))
         return;
     bh_node_disconnect(node);
@@ -60,6 +63,7 @@ session_repeat_ends(struct bh_node *node)
     struct bh_msg_synced synced = { .ends = 0 };
 
     for (uint32_t i = 0; i < node->state.job_count; i++) {
+        bh_state_assert_job(&node->state, &node->state.jobs[i]);
         if (!node->state.jobs[i].ended)
             continue;
         bh_job_report_end(node, &node->state.jobs[i]);
@@ -74,6 +78,8 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
     const struct bh_msg_hello *hello = message;
     bh_rc rc;
 
+    bh_node_assert(node);
+    BH_ASSERT(node->link && !node->hello_received);
     if (hello->version != BH_WIRE_VERSION)
         return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u", hello->version,
                           (unsigned)BH_WIRE_VERSION);
@@ -135,19 +141,23 @@ session_retain(struct bh_node *node, struct bh_orders *orders, const void *messa
     bh_order_send_marks(node);
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
+        uint64_t lease = job->record.lease;
 
-        if (session_is_named(&retain->leases, job->record.lease) || job->unwanted)
+        bh_state_assert_job(&node->state, job);
+        if (session_is_named(&retain->leases, lease) || job->unwanted)
             continue;
         if (job->ended) {
-            bh_job_forget(node, job->record.lease);
+            bh_job_forget(node, lease);
             continue;
         }
-        bh_log(JOB_COLLECTED, BH_U64("lease", job->record.lease));
+        bh_log(JOB_COLLECTED, BH_U64("lease", lease));
         job->unwanted = true;
-        (void)!bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = job->record.lease }, &ignored);
+        (void)!bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = lease }, &ignored);
+        bh_job_forget(node, lease); /* one that waited for its image has ended by now */
     }
     node->orphaned_count = 0;
     for (uint32_t i = 0; i < node->state.partition_count; i++) {
+        bh_state_assert_partition(&node->state.partitions[i]);
         if (!session_is_named(&retain->partitions, node->state.partitions[i].partition))
             node->orphaned[node->orphaned_count++] = node->state.partitions[i].partition;
     }
@@ -249,6 +259,8 @@ bh_session_read_frame(struct bh_node *node, struct bh_orders *orders)
     bh_rc rc = bh_link_readable(link, &err);
     bool closed = rc != BH_OK;
 
+    BH_ASSERT(link);
+    bh_node_assert(node);
     while (rc == BH_OK && node->link == link) {
         rc = bh_link_next(link, &frame, &err);
         if (rc == BH_OK)
@@ -274,6 +286,7 @@ bh_session_collect(struct bh_node *node)
     uint32_t left = 0;
     struct bh_err err;
 
+    bh_node_assert(node);
     for (uint32_t i = 0; i < node->orphaned_count; i++) {
         uint64_t id = node->orphaned[i];
 

@@ -99,13 +99,15 @@ test_found_while_it_opens(void **state)
 {
     struct bh_share_owner owners[2] = { { 0 }, { .pid = INT32_MAX, .started = 1 } };
     struct bh_msg_notice reported;
+    struct bh_err err;
     pid_t forger;
 
     start_with_shim();
     run_on_a_share(1, 0);
     bh_test_node_end(&the_node, SIGKILL);
     forger = start_forger();
-    owners[0] = (struct bh_share_owner){ (uint32_t)forger, bh_share_started((uint32_t)forger) };
+    owners[0].pid = (uint32_t)forger;
+    assert_int_equal(bh_share_started((uint32_t)forger, &owners[0].started, &err), BH_OK);
     write_owners(1, owners, 2);
     bh_test_node_start(&the_node);
     bh_test_hello(&the_node);

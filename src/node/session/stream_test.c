@@ -1,8 +1,10 @@
 /* Interactive streams through a real node: commands, terminals and connections that are added to
  * running jobs, and what becomes of them when somebody dies or does not read. */
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "model/job.h"
 #include "node/common/path.h"
@@ -267,6 +270,48 @@ test_exec(void **state)
         close_stream(client);
     }
     stop_job(1);
+}
+
+/* Programs that the node waits for: keepers, and those that serve streams. */
+static uint32_t
+count_watched(void)
+{
+    DIR *dir = bh_proc_list(the_node.pid, "fd");
+    uint32_t count = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        char name[32], target[NAME_MAX];
+        struct bh_err ignored;
+
+        bh_path_format(name, sizeof name, "fd/%.20s", entry->d_name);
+        if (bh_proc_link(the_node.pid, name, target, sizeof target, &ignored) == BH_OK)
+            count += strcmp(target, "anon_inode:[pidfd]") == 0;
+    }
+    closedir(dir);
+    return count;
+}
+
+/* Input that comes is the program's, also while its command reads none: the node takes it for no end. */
+static void
+test_unread_input(void **state)
+{
+    struct client *client, *other;
+    uint32_t watched;
+
+    start_job(7, BH_STDIO_NONE, "echo begun; sleep 60");
+    client = exec_in(7, "sleep 60", false);
+    wait_ready(client);
+    watched = count_watched();
+    for (uint32_t i = 0; i < client->credit && i < 2000; i++)
+        type(client, "x");
+    other = exec_in(7, "true", false); /* behind the input */
+    stream_test_finish(other);
+    assert_int_equal(other->status, 0);
+    close_stream(other);
+    assert_true(count_watched() >= watched);
+    close_stream(client);
+    stop_job(7);
 }
 
 /* What /proc says of a process that was added, is what it says of the job's own. */
@@ -669,21 +714,14 @@ test_forward(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    BH_NODE_TEST(test_exec),
-    BH_NODE_TEST(test_isolation),
-    BH_NODE_TEST(test_exec_tty),
-    BH_NODE_TEST(test_signals),
-    BH_NODE_TEST(test_job_ends),
-    BH_NODE_TEST(test_client_goes),
-    BH_NODE_TEST(test_node_dies),
-    BH_NODE_TEST(test_keeper_dies),
-    BH_NODE_TEST(test_terminal_job),
-    BH_NODE_TEST(test_early_attach),
-    BH_NODE_TEST(test_attach_without_input),
-    BH_NODE_TEST(test_reader_stops),
-    BH_NODE_TEST(test_exec_backpressure),
-    BH_NODE_TEST(test_too_much_input),
-    BH_NODE_TEST(test_suspended),
+    BH_NODE_TEST(test_exec),           BH_NODE_TEST(test_unread_input),
+    BH_NODE_TEST(test_isolation),      BH_NODE_TEST(test_exec_tty),
+    BH_NODE_TEST(test_signals),        BH_NODE_TEST(test_job_ends),
+    BH_NODE_TEST(test_client_goes),    BH_NODE_TEST(test_node_dies),
+    BH_NODE_TEST(test_keeper_dies),    BH_NODE_TEST(test_terminal_job),
+    BH_NODE_TEST(test_early_attach),   BH_NODE_TEST(test_attach_without_input),
+    BH_NODE_TEST(test_reader_stops),   BH_NODE_TEST(test_exec_backpressure),
+    BH_NODE_TEST(test_too_much_input), BH_NODE_TEST(test_suspended),
     BH_NODE_TEST(test_forward),
 };
 

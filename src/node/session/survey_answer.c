@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "node/partition/health.h"
 #include "node/placement/reset_hold.h"
 #include "node/placement/survey_internal.h"
@@ -14,6 +15,7 @@ survey_answer_receive_scan(struct bh_node *node, struct bh_gpu_found *found, bh_
     struct bh_survey *survey = node->survey;
     struct bh_arena *before = node->scan_arena;
 
+    BH_ASSERT(node->scan_arena && before && survey->scans <= node->scans);
     if (rc == BH_OK && survey->scans == node->scans) {
         node->scan_arena = survey->arena;
         survey->arena = before;
@@ -65,6 +67,7 @@ bh_survey_answer_tick(struct bh_node *node, bh_ns now)
 {
     struct bh_survey *survey = node->survey;
 
+    bh_survey_assert(survey);
     while (survey->count > 0) {
         if (survey->asked && !survey_answer_receive(node))
             return bh_gpu_client_response_until(node->gpus);

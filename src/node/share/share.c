@@ -74,9 +74,17 @@ bh_share_host_free(struct bh_share_host *host)
     free(host);
 }
 
+static void
+share_host_assert(const struct bh_share_host *host)
+{
+    BH_ASSERT(host->count <= BH_COUNT(host->leases) && host->program && host->options.notice);
+    BH_ASSERT(host->pid >= 0 && (host->pid > 0) == (host->link != NULL));
+}
+
 static struct open_lease *
 share_host_find(struct bh_share_host *host, uint64_t lease)
 {
+    share_host_assert(host);
     for (uint32_t i = 0; i < host->count; i++)
         if (host->leases[i].open.lease == lease)
             return &host->leases[i];
@@ -166,6 +174,7 @@ share_host_ask(struct bh_share_host *host, uint32_t number, const void *message,
     bh_ns until = bh_time_monotonic() + ANSWER_WITHIN, now;
     bh_rc rc;
 
+    BH_ASSERT(host->pid > 0 && host->link);
     host->answered = false;
     rc = bh_link_send(host->link, number, bh_share_message_fields(number), message, err);
     while (rc == BH_OK && !host->answered && (now = bh_time_monotonic()) < until) {
@@ -194,6 +203,7 @@ share_host_start(struct bh_share_host *host, struct bh_err *err)
     int pair[2];
     bh_rc rc;
 
+    BH_ASSERT(host->pid == 0 && !host->link);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "bulkhead-share");
     bh_helper_word(&helper, "%s", host->program);
@@ -293,6 +303,7 @@ bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *all
 int
 bh_share_host_fd(const struct bh_share_host *host)
 {
+    share_host_assert(host);
     return host->pid != 0 ? bh_link_fd(host->link) : -1;
 }
 
@@ -301,6 +312,7 @@ bh_share_host_dispatch(struct bh_share_host *host)
 {
     struct bh_err err = { 0 };
 
+    share_host_assert(host);
     if (host->pid != 0 && share_listen_to(host, &err) != BH_OK)
         share_host_end(host);
     if (host->pid == 0 && host->count > 0 && bh_time_monotonic() >= host->started_at + RESTART_DELAY

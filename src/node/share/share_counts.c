@@ -1,5 +1,7 @@
 #include "node/share/share_counts.h"
 
+#include "base/assert.h"
+
 static bool
 differ(const struct bh_share_lease_state *state, uint32_t device)
 {
@@ -23,6 +25,8 @@ bh_share_counts_check(struct bh_share_counts *counts, const struct bh_share_leas
     uint32_t found = 0;
 
     for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++) {
+        BH_ASSERT(counts->apart[d] <= BH_SHARE_COUNTS_STATES);
+        BH_ASSERT(!counts->notified[d] || counts->apart[d] == BH_SHARE_COUNTS_STATES);
         if (!differ(state, d)) {
             counts->apart[d] = 0;
             counts->notified[d] = false;

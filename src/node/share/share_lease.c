@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "node/common/path.h"
 #include "node/core/driver.h"
+#include "node/core/state_check.h"
 #include "node/placement/placement.h"
 #include "node/placement/share_slot.h"
 #include "node/share/share_lease_internal.h"
@@ -167,10 +168,21 @@ share_lease_put_gpu(const struct bh_node *node, const struct bh_node_partition *
         open->quantum_ns = node->conf.share_quantum_ms * (uint64_t)BH_NS_PER_MS;
 }
 
+static void
+share_lease_assert(const struct bh_share_lease_row *row)
+{
+    BH_STATE_ASSERT_TEXT(row->observed.gpu);
+    BH_ASSERT(row->granted.bp <= 10000 && row->out_of_slice >> BH_SHARE_DEVICES_MAX == 0);
+    for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++)
+        BH_ASSERT(row->time[d].beyond_ns >= 0);
+}
+
 struct bh_share_lease_row *
 bh_share_leases_find(struct bh_share_leases *leases, uint64_t lease)
 {
+    BH_ASSERT(leases->host && leases->count <= BH_COUNT(leases->rows));
     for (uint32_t i = 0; i < leases->count; i++) {
+        share_lease_assert(&leases->rows[i]);
         if (leases->rows[i].lease == lease)
             return &leases->rows[i];
     }
@@ -242,6 +254,7 @@ bh_share_leases_close_ended(struct bh_node *node)
     struct bh_share_leases *leases = node->share_leases;
     char folder[BH_NODE_PATH_MAX];
 
+    BH_ASSERT(leases->host && leases->count <= BH_COUNT(leases->rows));
     for (uint32_t i = leases->count; i-- > 0;) {
         uint64_t lease = leases->rows[i].lease;
 

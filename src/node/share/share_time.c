@@ -1,5 +1,7 @@
 #include "node/share/share_time.h"
 
+#include "base/assert.h"
+
 #define ALL_BP 10000
 #define SILENT_NS (3 * BH_NS_PER_S) /* bulkhead-share says it each second */
 
@@ -23,6 +25,7 @@ percent(bh_ns part_ns, bh_ns span_ns)
 bool
 bh_share_time_check(struct bh_share_time *at, const struct bh_share_time_check *check)
 {
+    BH_ASSERT(at->beyond_ns >= 0 && (at->beyond_ns > 0 || !at->notified));
     if (check->span_ns == 0 || check->span_ns > BH_SHARE_TIME_SPAN_MOST_NS)
         return false;
     at->beyond_ns += beyond_bp(check) * (int64_t)check->span_ns / ALL_BP;

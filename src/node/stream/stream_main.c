@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "node/common/init_message.h"
 #include "node/stream/stream_pump.h"
@@ -68,10 +69,12 @@ stream_reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
     BH_AUTO(bh_fd_close) int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     BH_AUTO(bh_fd_close) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char path[BH_PROC_PATH_MAX];
 
     if (place < 0 || fd < 0)
         return bh_err_set(err, BH_CONFLICT, "the job has ended");
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", place);
+    bh_proc_fd_path(place, path);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.90s/control", path);
     if (!stream_connect_in_time(fd, &address))
         return bh_err_set(err, BH_CONFLICT,
                           errno == ENOENT ? "the job was started by a version without streams"

@@ -21,6 +21,7 @@
 
 #include "base/capability.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "node/common/path.h"
 #include "runtime/seccomp.h"
 
@@ -70,7 +71,7 @@ sandbox_put_programs(struct bh_err *err)
 static bh_rc
 sandbox_put_program(int fd, const char *place, struct bh_err *err)
 {
-    char from[64];
+    char from[BH_PROC_PATH_MAX];
     BH_AUTO(bh_fd_close)
     int made = fd < 0 ? -1 : open(place, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
 
@@ -78,7 +79,7 @@ sandbox_put_program(int fd, const char *place, struct bh_err *err)
         return BH_OK;
     if (made < 0)
         return bh_err_errno(err, "make %s of the cell", place);
-    bh_path_format(from, sizeof from, "/proc/self/fd/%d", fd);
+    bh_proc_fd_path(fd, from);
     return sandbox_put_tree(from, place, MS_RDONLY, err);
 }
 
@@ -89,13 +90,13 @@ struct parts {
 static bh_rc
 unpack_sandbox_put_parts(const struct parts *parts, struct bh_err *err)
 {
-    char from[64];
+    char from[BH_PROC_PATH_MAX];
     bh_rc rc = BH_OK;
 
     if (mkdir(ROOT BH_UNPACK_SANDBOX_STAGE, 0755) != 0 || mkdir(ROOT BH_UNPACK_SANDBOX_ETC, 0755) != 0
         || mkdir(ROOT "/old", 0700) != 0)
         rc = bh_err_errno(err, "make the cell's folders");
-    bh_path_format(from, sizeof from, "/proc/self/fd/%d", parts->folder);
+    bh_proc_fd_path(parts->folder, from);
     if (rc != BH_OK)
         return rc;
     rc = sandbox_put_tree(from, ROOT BH_UNPACK_SANDBOX_STAGE, 0, err);

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "model/job.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/node_stop.h"
 #include "node/sandbox/process.h"
@@ -59,6 +61,7 @@ lease_check_stop(struct bh_node *node, struct bh_job *job, bh_ns grace_ns)
 {
     char why[200];
 
+    BH_ASSERT(!job->ended);
     snprintf(why, sizeof why, "isolation: %.180s", job->isolation.why);
     job->isolation.at = 0;
     bh_pending_notice_add(&job->isolation.pending_notices[BH_LEASE_STOPPED]);
@@ -91,6 +94,8 @@ lease_check_judge(struct bh_node *node, struct bh_job *job, const struct bh_repo
 {
     const struct bh_evidence_remedy *remedy = bh_report_remedy(report, BH_EVIDENCE_LEASE);
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(job->running && !job->ended);
     if (bh_report_is_trespass(report)) {
         job->isolation.at = bh_time_monotonic() + TRESPASS_AGAIN;
         return;
@@ -140,6 +145,7 @@ bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_r
 void
 bh_lease_check_adopt(struct bh_job *job)
 {
+    BH_ASSERT(!job->ended && !job->unpack);
     job->isolation.unknown = true;
     bh_job_recheck_soon(job);
 }
@@ -150,6 +156,7 @@ bh_lease_check_charged(struct bh_node *node)
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         if (!*job->isolation.charge || job->ended)
             continue;
         memcpy(job->isolation.why, job->isolation.charge, sizeof job->isolation.why);
@@ -163,6 +170,7 @@ bh_lease_check_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     struct bh_report report;
 
+    bh_state_assert_job(&node->state, job);
     lease_check_notify(node, job, now);
     if (!job->isolation.at || job->isolation.at > now)
         return;

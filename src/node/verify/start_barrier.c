@@ -8,9 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "model/job.h"
+#include "node/core/state_check.h"
 #include "node/job/order_answer.h"
 #include "node/sandbox/inspect.h"
 #include "node/sandbox/process.h"
@@ -29,6 +31,7 @@ bh_start_barrier_notified(struct bh_node *node)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
 
+        bh_state_assert_job(&node->state, job);
         if (job->barrier_at && job->barrier_checks == 0) /* one that is inspected again has its pause */
             job->barrier_at = bh_time_monotonic();
     }
@@ -41,6 +44,7 @@ start_barrier_refuse(struct bh_node *node, struct bh_job *job, const char *why)
     struct bh_err err;
     char id[32];
 
+    BH_ASSERT(!job->ended && job->barrier_until);
     snprintf(job->failed_check, sizeof job->failed_check, "isolation: %.160s", why);
     bh_node_job_id(job->record.lease, id);
     job->barrier_at = 0;
@@ -103,6 +107,9 @@ bh_start_barrier_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
     BH_AUTO(bh_fd_close) int fd = bh_process_first(node, job->record.lease, &init);
     enum bh_first_state state = fd < 0 ? BH_FIRST_SETUP : bh_process_first_state(init);
 
+    bh_state_assert_job(&node->state, job);
+    BH_ASSERT(job->barrier_at && job->barrier_until && !job->ended);
+    BH_ASSERT(job->barrier_checks <= BH_EVIDENCE_RECHECKS + 1);
     if (state == BH_FIRST_WAITS) {
         inspect(node, job, fd, init);
     } else if (state == BH_FIRST_BEGAN) {

@@ -318,6 +318,7 @@ verify_finish_requests(struct bh_node *node)
                                       .lease = asked.lease,
                                       .at_ns = bh_time_now() };
 
+    BH_ASSERT(verify->asked_count > 0 && !verify->probe);
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
     verify_conclude(node, &asked);
     verify_merge_reports(verify, asked.lease != 0);
@@ -364,6 +365,7 @@ verify_begin(struct bh_node *node)
     struct bh_msg_check failed = { .name = "probe", .outside = true };
     struct bh_err err;
 
+    BH_ASSERT(verify->asked_count > 0 && !verify->probe);
     memset(&verify->report, 0, sizeof verify->report);
     memset(&verify->own, 0, sizeof verify->own);
     verify->lease_gone = false;
@@ -387,6 +389,7 @@ verify_poll(struct bh_node *node)
     struct bh_verify *verify = node->verify;
     struct bh_err err;
 
+    BH_ASSERT(verify->probe && !verify->started);
     if (!bh_inspect_helper(node, verify->probe, &verify->own)
         || verify_waits_for_trespass(verify, &verify->own, verify->until))
         return;
@@ -398,6 +401,7 @@ verify_poll(struct bh_node *node)
 static void
 verify_end(struct bh_node *node)
 {
+    BH_ASSERT(node->verify->probe);
     verify_read_output(node);
     bh_helper_sandbox_remove(node, node->verify->probe);
     node->verify->probe = NULL;
@@ -431,6 +435,7 @@ verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *c
     struct bh_verify *verify = node->verify;
     struct bh_verify_asked *asked = &verify->asked[verify->asked_count];
 
+    bh_verify_assert(verify);
     if (verify->asked_count == BH_VERIFY_ASKED_MAX)
         return; /* who asked hears nothing and may ask again */
     verify->asked_count++;
@@ -475,6 +480,7 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
     struct bh_verify *verify = node->verify;
     bool found;
 
+    bh_verify_assert(verify);
     if (!verify->probe && verify->check_at > now)
         return verify->check_at;
     found = !verify->probe && verify_bring_forward(node);

@@ -3,10 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/log.h"
+#include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/placement/health_state.h"
 #include "node/verify/verify_internal.h"
+
+void
+bh_verify_assert(const struct bh_verify *verify)
+{
+    BH_ASSERT(verify->asked_count <= BH_COUNT(verify->asked) && verify->canary >= -1);
+    BH_ASSERT(!verify->probe || (verify->asked_count > 0 && verify->until));
+    BH_ASSERT(verify->isolation < BH_ISOLATION_PARTLY_FAILED);
+    BH_ASSERT(!verify->failed_node || !verify->retry.at);
+    BH_ASSERT(verify->fences.count <= BH_COUNT(verify->fences.entries));
+    BH_ASSERT(verify->own.count <= BH_COUNT(verify->own.checks));
+    BH_ASSERT(verify->report.count <= BH_COUNT(verify->report.checks));
+    BH_STATE_ASSERT_TEXT(verify->why);
+    BH_STATE_ASSERT_TEXT(verify->driver);
+}
 
 static bool
 verify_fence_closes_all(const struct bh_verify *verify)
@@ -19,6 +35,7 @@ bh_verify_why(const struct bh_node *node, const char *gpu)
 {
     if (!node->verify)
         return NULL;
+    bh_verify_assert(node->verify);
     return verify_fence_closes_all(node->verify) ? node->verify->why
                                                  : bh_fence_find(&node->verify->fences, gpu);
 }
@@ -36,6 +53,7 @@ bh_verify_isolation(const struct bh_node *node, struct bh_msg_isolation *ret_iso
 {
     const struct bh_verify *verify = node->verify;
 
+    bh_verify_assert(verify);
     *ret_isolation =
         (struct bh_msg_isolation){ .state = verify->isolation,
                                    .tries = verify->retry.made,
@@ -72,6 +90,8 @@ bh_verify_fence_close_all(struct bh_node *node, enum bh_isolation isolation, con
 {
     struct bh_verify *verify = node->verify;
 
+    bh_verify_assert(verify);
+    BH_ASSERT(isolation == BH_ISOLATION_INCONCLUSIVE || isolation == BH_ISOLATION_FAILED);
     if (isolation >= verify->isolation) {
         verify->isolation = isolation;
         snprintf(verify->why, sizeof verify->why, "%s", why);
@@ -93,6 +113,8 @@ bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *
     struct bh_fences *fences = &node->verify->fences;
     const char *gpu = job->record.lent[0].gpu;
 
+    bh_state_assert_job(&node->state, job);
+    bh_verify_assert(node->verify);
     bh_log(WALL_BROKEN, BH_U64("lease", job->record.lease), BH_U64("job", job->record.job),
            BH_STR("why", why));
     if (job->record.lent_count > 0 && bh_fence_add(fences, gpu, job->record.job, why))
@@ -105,6 +127,8 @@ bh_verify_fence_plan(struct bh_node *node, bool failed, const char *why)
     struct bh_verify *verify = node->verify;
     bh_ns now = bh_time_monotonic();
 
+    bh_verify_assert(verify);
+    BH_ASSERT(verify->retry.made <= node->conf.verify_retries);
     verify->failed_node = verify->failed_node || failed;
     if (verify->failed_node)
         verify->retry = (struct bh_verify_retry){ 0 };
@@ -122,6 +146,7 @@ bh_verify_fence_lift(struct bh_node *node, bool asked)
     struct bh_verify *verify = node->verify;
     bool all = verify_fence_closes_all(verify);
 
+    bh_verify_assert(verify);
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
         bool listed = bh_fence_find(&verify->fences, gpu->uuid) != NULL;
@@ -144,6 +169,7 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
 {
     const struct bh_verify *verify = node->verify;
 
+    bh_verify_assert(verify);
     if (verify_fence_closes_all(verify)) {
         bh_err_set(err, BH_UNAVAILABLE, "isolation was not verified: %.150s", verify->why);
         return bh_err_hint(err, "bulkhead verify %.60s", node->name);

@@ -38,6 +38,9 @@ struct bh_verify {
     struct bh_fences fences;
 };
 
+/* Asserts what holds of it between two calls. */
+void bh_verify_assert(const struct bh_verify *verify);
+
 /* The wall clock's time of the next try by itself. */
 uint64_t bh_verify_fence_retry_ns(const struct bh_verify *verify);
 

@@ -7,6 +7,7 @@
 #include "accounts/factor.h"
 #include "accounts/passkeys.h"
 #include "accounts/session.h"
+#include "api/request/reply.h"
 #include "api/request/token.h"
 #include "identity/account.h"
 #include "identity/secret.h"
@@ -112,60 +113,50 @@ bh_serve_ways(struct bh_accounts *accounts, struct bh_call *call, struct bh_err 
 {
     const struct bh_site_sign_in *sign_in = call->dir->sign_in;
     const struct bh_site_issuer *issuers = sign_in->issuers.items;
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_reply_sign_in_issuer *offered;
     bool any_account = false;
+    bh_rc rc = bh_call_alloc(call, sign_in->issuers.count * sizeof *offered, &offered, err);
+    if (rc != BH_OK)
+        return rc;
 
     for (uint32_t i = 0; i < call->dir->principal_count; i++)
         any_account = any_account || (call->dir->principals[i].account && !call->dir->principals[i].gone);
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "accounts", any_account);
-    bh_json_str(&w, "address", sign_in->address ? sign_in->address : "");
-    bh_json_open(&w, "issuers", '[');
-    for (uint32_t i = 0; i < sign_in->issuers.count; i++) {
-        bh_json_open(&w, NULL, '{');
-        bh_json_bool(&w, "device", true);
-        bh_json_str(&w, "name", issuers[i].name);
-        bh_json_close(&w, '}');
-    }
-    bh_json_close(&w, ']');
-    bh_json_bool(&w, "passkeys", bh_passkeys_offered(call));
-    bh_json_close(&w, '}');
+    for (uint32_t i = 0; i < sign_in->issuers.count; i++)
+        offered[i] = (struct bh_reply_sign_in_issuer){ .device = true, .name = issuers[i].name };
+    BH_REPLY_WITH(call, sign_in_ways, .accounts = any_account, .address = sign_in->address,
+                  .issuers = { offered, sign_in->issuers.count }, .passkeys = bh_passkeys_offered(call));
     return BH_OK;
 }
 
 /* ---- one's own ---- */
 
-static void
-put_account(struct bh_json_writer *w, const struct bh_account *account)
+static uint32_t
+account_recovery_left(const struct bh_account *account)
 {
-    static const uint8_t none[sizeof account->totp];
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < account->recovery.count; i++)
         left += account->recovery.items[i][0] != '\0';
-    bh_json_ns(w, "created_ns", account->created_ns);
-    bh_json_str(w, "identity", account->identity ? account->identity : "");
-    bh_json_bool(w, "password", account->password != NULL);
-    bh_json_u64(w, "recovery_left", left);
-    bh_json_bool(w, "totp", memcmp(account->totp, none, sizeof none) != 0);
+    return left;
 }
 
 bh_rc
 bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
+    struct bh_list passkeys;
     bh_rc rc =
         bh_account_read(&accounts->documents, call->caller.subject.principal.v, call->arena, &account, err);
 
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "name", call->caller.name);
-    rc = bh_passkeys_put(accounts, call, &w, account.principal, err);
-    put_account(&w, &account);
-    bh_json_close(&w, '}');
-    return rc;
+    rc = bh_passkeys_list(accounts, call, account.principal, &passkeys, err);
+    if (rc != BH_OK)
+        return rc;
+    BH_REPLY_WITH(call, account_shown, .created_ns = account.created_ns, .identity = account.identity,
+                  .name = call->caller.name, .passkeys = passkeys, .password = account.password != NULL,
+                  .recovery_left = account_recovery_left(&account), .totp = bh_account_has_totp(&account));
+    return BH_OK;
 }
 
 /* Whether who asks has shown the account's second factor, where it has one: whoever learned the
@@ -203,7 +194,6 @@ bh_serve_password(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     const struct bh_dir_principal *principal;
     struct bh_puts puts = { .count = 0 };
     struct bh_accounts_change change = { .verb = "account.password", .puts = puts.items };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct bh_answer answer;
     struct bh_sign_in_attempt attempt;
@@ -236,9 +226,7 @@ bh_serve_password(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         rc = bh_sessions_end(accounts, call, account.principal, NULL, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "set", true);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, password_set, .set = true);
     return BH_OK;
 }
 
@@ -301,15 +289,22 @@ list_account(void *self, const struct bh_document_row *row)
 
 /* The store is asked for what each has when it has listed all: no sink asks it. */
 static void
-account_put_listed(struct bh_json_writer *w, const struct bh_accounts *accounts,
+account_put_listed(struct bh_rows *rows, const struct bh_accounts *accounts,
                    const struct listed_account *listed)
 {
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "name", listed->name);
-    bh_json_u64(w, "passkeys", account_count_of(accounts, BH_DOCUMENT_PASSKEY, listed->account.principal));
-    put_account(w, &listed->account);
-    bh_json_u64(w, "sessions", account_count_of(accounts, BH_DOCUMENT_SESSION, listed->account.principal));
-    bh_json_close(w, '}');
+    const struct bh_account *account = &listed->account;
+
+    (void)bh_rows_put(rows,
+                      &(struct bh_reply_account_listed){
+                          .created_ns = account->created_ns,
+                          .identity = account->identity,
+                          .name = listed->name,
+                          .passkeys = account_count_of(accounts, BH_DOCUMENT_PASSKEY, account->principal),
+                          .password = account->password != NULL,
+                          .recovery_left = account_recovery_left(account),
+                          .sessions = account_count_of(accounts, BH_DOCUMENT_SESSION, account->principal),
+                          .totp = bh_account_has_totp(account),
+                      });
 }
 
 bh_rc
@@ -318,19 +313,17 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_ACCOUNT, 0 };
     struct account_list list = { .accounts = accounts, .call = call, .last = &list.first };
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_rows rows;
     bh_rc rc = store->ops->list_documents(store->self, &filter, list_account, &list, err);
     if (rc != BH_OK)
         return rc;
 
     if (list.full)
         return bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "items", '[');
+    rows = bh_rows_begin(call, &bh_reply_account_list_fields);
     for (const struct listed_account *listed = list.first; listed; listed = listed->next)
-        account_put_listed(&w, accounts, listed);
-    bh_json_close(&w, ']');
-    bh_json_close(&w, '}');
+        account_put_listed(&rows, accounts, listed);
+    bh_rows_end(&rows, NULL);
     return BH_OK;
 }
 
@@ -355,7 +348,6 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     const struct bh_dir_principal *principal;
     struct bh_document_put put;
     struct bh_accounts_change change = { .verb = "account.enrol", .puts = &put, .put_count = 1 };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct bh_answer answer;
     char code[33];
@@ -379,11 +371,8 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "code", code);
-    bh_json_ns(&w, "expires_ns", account.enrol_until_ns);
-    bh_json_str(&w, "name", principal->name);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, account_code, .code = code, .expires_ns = account.enrol_until_ns,
+                  .name = principal->name);
     bh_secret_wipe(code, sizeof code);
     return BH_OK;
 }
@@ -416,7 +405,6 @@ bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     const struct bh_dir_principal *principal = bh_directory_principal_named(call->dir, call->id);
     struct account_leaving leaving = { .arena = call->arena };
     struct bh_accounts_change change = { .verb = "account.reset" };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct bh_answer answer;
     bh_rc rc;
@@ -447,8 +435,6 @@ bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     rc = bh_sessions_end(accounts, call, principal->id.v, NULL, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "reset", true);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, account_reset, .reset = true);
     return BH_OK;
 }

@@ -117,6 +117,8 @@ bh_accounts_open(const struct bh_accounts_options *options, struct bh_accounts *
     bh_rc rc;
 
     BH_ASSERT(accounts);
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        BH_ASSERT(bh_operation_of_accounts((enum bh_operation)op) == (resources[op] != NULL));
     accounts->options = *options;
     accounts->documents = (struct bh_documents){ options->store, options->keys };
     accounts->cost = bh_password_cost;

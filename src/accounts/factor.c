@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "base/num.h"
 #include "identity/secret.h"
 #include "accounts/session.h"
@@ -133,12 +134,10 @@ bh_code_right(struct bh_accounts *accounts, struct bh_account *account, const ch
 /* ---- the account's own changes ---- */
 
 void
-bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
+bh_recovery_texts(char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], const char *ret_texts[BH_RECOVERY_CODES])
 {
-    bh_json_open(w, "recovery", '[');
     for (uint32_t i = 0; i < BH_RECOVERY_CODES; i++)
-        bh_json_str(w, NULL, codes[i]);
-    bh_json_close(w, ']');
+        ret_texts[i] = codes[i];
 }
 
 bh_rc
@@ -206,10 +205,9 @@ bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct b
     struct bh_pending draft = { .kind = BH_PENDING_TOTP,
                                 .principal = call->caller.subject.principal.v,
                                 .expires = bh_accounts_now(accounts) + BH_FRESH_S * BH_NS_PER_S };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    struct bh_buf text;
-    char id[33], address[512];
+    struct bh_buf text, shown;
+    char id[33], address[512], secret[128];
     bh_rc rc = bh_own_account(accounts, call, &account, err);
     if (rc != BH_OK)
         return rc;
@@ -225,14 +223,12 @@ bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct b
         return rc;
     bh_buf_init_fixed(&text, address, sizeof address);
     bh_totp_put_address(&text, &totp, "Bulkhead", call->caller.name);
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "address", bh_buf_text(&text) ? address : "");
-    bh_buf_clear(&text);
-    bh_totp_put_secret(&text, &totp);
-    bh_json_str(&w, "secret", bh_buf_text(&text) ? address : "");
-    bh_json_close(&w, '}');
+    bh_buf_init_fixed(&shown, secret, sizeof secret);
+    bh_totp_put_secret(&shown, &totp);
+    BH_REPLY_WITH(call, totp_begun, .address = bh_buf_text(&text), .secret = bh_buf_text(&shown));
     bh_secret_wipe(&totp, sizeof totp);
     bh_secret_wipe(address, sizeof address);
+    bh_secret_wipe(secret, sizeof secret);
     return BH_OK;
 }
 
@@ -263,7 +259,7 @@ bh_rc
 bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
-    struct bh_json_writer w = bh_call_writer(call);
+    const char *texts[BH_RECOVERY_CODES];
     struct bh_puts puts = { .count = 1 };
     struct bh_accounts_change change = { .verb = "account.totp", .puts = puts.items };
     struct bh_account account;
@@ -287,11 +283,8 @@ bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    if (first)
-        bh_recovery_put(&w, codes);
-    bh_json_bool(&w, "totp", true);
-    bh_json_close(&w, '}');
+    bh_recovery_texts(codes, texts);
+    BH_REPLY_WITH(call, totp_confirmed, .recovery = { texts, first ? BH_RECOVERY_CODES : 0 }, .totp = true);
     bh_secret_wipe(codes, sizeof codes);
     return BH_OK;
 }
@@ -299,7 +292,6 @@ bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct
 bh_rc
 bh_serve_totp_remove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
 
@@ -314,9 +306,7 @@ bh_serve_totp_remove(struct bh_accounts *accounts, struct bh_call *call, struct 
     memset(account.totp, 0, sizeof account.totp);
     account.totp_step = 0;
     rc = factor_write_account(accounts, call, "account.totp_removed", &account, err);
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "removed", true);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, factor_removed, .removed = true);
     return rc;
 }
 
@@ -324,7 +314,7 @@ bh_rc
 bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
-    struct bh_json_writer w = bh_call_writer(call);
+    const char *texts[BH_RECOVERY_CODES];
     struct bh_account account;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
     if (rc != BH_OK)
@@ -340,9 +330,8 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     rc = factor_write_account(accounts, call, "account.recovery", &account, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_recovery_put(&w, codes);
-    bh_json_close(&w, '}');
+    bh_recovery_texts(codes, texts);
+    BH_REPLY_WITH(call, recovery_codes, .recovery = { texts, BH_RECOVERY_CODES });
     bh_secret_wipe(codes, sizeof codes);
     return BH_OK;
 }

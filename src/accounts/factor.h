@@ -22,11 +22,12 @@ bool bh_account_has_totp(const struct bh_account *account);
 BH_MUST_USE bh_rc bh_own_account(struct bh_accounts *accounts, struct bh_call *call,
                                  struct bh_account *ret_account, struct bh_err *err);
 
-/* Give an account new recovery codes; write them under the name "recovery". */
+/* Give an account new recovery codes; as the texts of a reply, which borrow them. */
 BH_MUST_USE bh_rc bh_recovery_new(struct bh_accounts *accounts, struct bh_call *call,
                                   struct bh_account *account,
                                   char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], struct bh_err *err);
-void bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT]);
+void bh_recovery_texts(char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT],
+                       const char *ret_texts[BH_RECOVERY_CODES]);
 
 bh_rc bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
 bh_rc bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);

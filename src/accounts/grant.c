@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "accounts/session.h"
+#include "api/request/reply.h"
 
 enum { GRANT_S = 120, CHALLENGE_LENGTH = 43, VERIFIER_MIN = 43 };
 
@@ -11,7 +12,6 @@ bh_rc
 bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_grant_request request = { 0 };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_pending draft = { .kind = BH_PENDING_GRANT, /* somebody's: no flood puts it out */
                                 .principal = call->caller.subject.principal.v };
     char id[33];
@@ -30,9 +30,7 @@ bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "code", id);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, sign_in_grant, .code = id);
     return BH_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "identity/form.h"
 #include "accounts/session.h"
 
@@ -196,7 +197,6 @@ static bh_rc
 oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
                       const struct bh_oidc_sign_in *sign_in, struct bh_session *session, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_document_put put;
     struct bh_accounts_change change = {
         .verb = "session.prove", .puts = &put, .put_count = 1, .object = { "account", session->principal }
@@ -212,10 +212,8 @@ oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "level", bh_level_names[session->level]);
-    bh_json_ns(&w, "shown_ns", session->shown_ns);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, session_level, .level = bh_level_names[session->level],
+                  .shown_ns = session->shown_ns);
     return BH_OK;
 }
 
@@ -225,7 +223,6 @@ bh_rc
 bh_serve_issuer(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_issuer_request request = { 0 };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_pending draft = { .kind = BH_PENDING_ISSUER };
     struct bh_login_request expected = { 0 };
     uint8_t random[BH_LOGIN_RANDOM];
@@ -260,10 +257,7 @@ bh_serve_issuer(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     bh_secret_wipe(&draft, sizeof draft);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "address", bh_buf_text(&url));
-    bh_json_str(&w, "id", id);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, sign_in_begun, .address = bh_buf_text(&url), .id = id);
     return BH_OK;
 }
 

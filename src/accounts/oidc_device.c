@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "accounts/session.h"
+#include "api/request/reply.h"
 
 /* From a machine without a browser (RFC 8628).  The command line polls us, we poll the
  * provider when it is time: nobody makes us ask more often. */
@@ -35,7 +36,6 @@ bh_rc
 bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_device_request request = { 0 };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_pending draft = { .kind = BH_PENDING_DEVICE };
     struct bh_issuer_view *issuer;
     char id[33];
@@ -55,14 +55,9 @@ bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "address", draft.device.address);
-    bh_json_str(&w, "address_complete", draft.device.address_complete);
-    bh_json_str(&w, "code", draft.device.user_code);
-    bh_json_ns(&w, "expires_ns", draft.expires);
-    bh_json_str(&w, "id", id);
-    bh_json_u64(&w, "interval_s", draft.device.interval_s);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, sign_in_device, .address = draft.device.address,
+                  .address_complete = draft.device.address_complete, .code = draft.device.user_code,
+                  .expires_ns = draft.expires, .id = id, .interval_s = draft.device.interval_s);
     bh_secret_wipe(&draft, sizeof draft);
     return BH_OK;
 }
@@ -78,17 +73,6 @@ device_restore_pending(struct bh_accounts *accounts, const struct bh_pending *pe
             break;
         }
     bh_mutex_unlock(&accounts->mutex);
-}
-
-static void
-put_device_pending(struct bh_call *call, const struct bh_device_login *login)
-{
-    struct bh_json_writer w = bh_call_writer(call);
-
-    bh_json_open(&w, NULL, '{');
-    bh_json_u64(&w, "interval_s", login->interval_s);
-    bh_json_str(&w, "state", "waiting");
-    bh_json_close(&w, '}');
 }
 
 /* Ask the provider once; when the login is done then, the arrival has its tokens. */
@@ -130,7 +114,7 @@ oidc_device_continue(struct bh_accounts *accounts, struct bh_call *call, struct 
         return rc;
     }
     if (pending->device.state == BH_DEVICE_PENDING) {
-        put_device_pending(call, &pending->device);
+        BH_REPLY_WITH(call, sign_in_poll, .interval_s = pending->device.interval_s, .state = "waiting");
         device_restore_pending(accounts, pending);
         return BH_OK;
     }

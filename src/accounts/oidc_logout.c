@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "identity/form.h"
 #include "accounts/session.h"
 
@@ -139,7 +140,6 @@ logout_end_sessions(struct bh_accounts *accounts, struct bh_call *call, const st
 bh_rc
 bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct logout_word word;
     bh_rc rc = logout_read_token_parameter(call, &word.token, err);
     if (rc != BH_OK)
@@ -154,8 +154,6 @@ bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     rc = logout_end_sessions(accounts, call, word.issuer, &word.logout, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "ended", true);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, sign_in_logout, .ended = true);
     return BH_OK;
 }

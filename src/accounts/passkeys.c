@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -97,12 +98,7 @@ passkeys_ceremony_of(const struct bh_pending *pending)
 static void
 passkeys_put_challenge(struct bh_call *call, const char *id, const char *options)
 {
-    struct bh_json_writer w = bh_call_writer(call);
-
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "challenge", id);
-    bh_json_raw(&w, "options", options);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, passkey_challenge, .challenge = id, .options = bh_reply_slice(options));
 }
 
 /* ---- as documents ---- */
@@ -160,26 +156,29 @@ put_passkey(const struct bh_passkey *passkey, const struct bh_document_row *was,
 }
 
 bh_rc
-bh_passkeys_put(const struct bh_accounts *accounts, struct bh_call *call, struct bh_json_writer *w,
-                uint32_t principal, struct bh_err *err)
+bh_passkeys_list(const struct bh_accounts *accounts, struct bh_call *call, uint32_t principal,
+                 struct bh_list *ret, struct bh_err *err)
 {
+    struct bh_reply_passkey_shown *shown;
     struct passkey_list list;
     bh_rc rc = read_passkeys(accounts, call, principal, &list, err);
+    if (rc != BH_OK)
+        return rc;
 
-    bh_json_open(w, "passkeys", '[');
+    rc = bh_call_alloc(call, list.count * sizeof *shown, &shown, err);
+    if (rc != BH_OK)
+        return rc;
     for (uint32_t i = 0; i < list.count; i++) {
         const struct bh_passkey *passkey = &list.items[i];
 
-        bh_json_open(w, NULL, '{');
-        bh_json_ns(w, "created_ns", passkey->created);
-        bh_json_str(w, "id", passkey->id);
-        bh_json_ns(w, "last_used_ns", passkey->used);
-        bh_json_str(w, "name", passkey->name);
-        bh_json_bool(w, "synced", passkey->flags & BH_PASSKEY_SYNCED);
-        bh_json_close(w, '}');
+        shown[i] = (struct bh_reply_passkey_shown){ .created_ns = passkey->created,
+                                                    .id = passkey->id,
+                                                    .last_used_ns = passkey->used,
+                                                    .name = passkey->name,
+                                                    .synced = passkey->flags & BH_PASSKEY_SYNCED };
     }
-    bh_json_close(w, ']');
-    return rc;
+    *ret = (struct bh_list){ shown, list.count };
+    return BH_OK;
 }
 
 /* ---- showing one ---- */
@@ -459,14 +458,12 @@ static void
 passkeys_put_added(struct bh_call *call, const struct bh_passkey *passkey,
                    char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
 {
-    struct bh_json_writer w = bh_call_writer(call);
+    const char *texts[BH_RECOVERY_CODES];
 
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "id", passkey->id);
-    bh_json_str(&w, "name", passkey->name);
     if (codes)
-        bh_recovery_put(&w, codes);
-    bh_json_close(&w, '}');
+        bh_recovery_texts(codes, texts);
+    BH_REPLY_WITH(call, passkey_added, .id = passkey->id, .name = passkey->name,
+                  .recovery = { texts, codes ? BH_RECOVERY_CODES : 0 });
     call->status = 201;
 }
 
@@ -549,7 +546,6 @@ bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, stru
 {
     struct bh_document_put puts[2];
     struct bh_accounts_change change = { .verb = "account.passkey_removed", .puts = puts, .put_count = 2 };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct passkey_list list;
     struct bh_answer answer;
@@ -578,8 +574,6 @@ bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, stru
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "removed", true);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, factor_removed, .removed = true);
     return BH_OK;
 }

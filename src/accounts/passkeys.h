@@ -32,9 +32,10 @@ bool bh_passkeys_offered(const struct bh_call *call);
 /* What attempts with passkeys are counted on. */
 struct bh_sign_in_attempt bh_passkey_attempt(const struct bh_accounts *accounts, struct bh_call *call);
 
-/* Write the list of somebody's passkeys under the name "passkeys".  Failures of the store. */
-BH_MUST_USE bh_rc bh_passkeys_put(const struct bh_accounts *accounts, struct bh_call *call,
-                                  struct bh_json_writer *w, uint32_t principal, struct bh_err *err);
+/* The passkeys of a principal, in the call's arena: struct bh_reply_passkey_shown.  Failures of the
+ * store. */
+BH_MUST_USE bh_rc bh_passkeys_list(const struct bh_accounts *accounts, struct bh_call *call,
+                                   uint32_t principal, struct bh_list *ret, struct bh_err *err);
 
 /* Sign in with what a request shows of a passkey. */
 BH_MUST_USE bh_rc bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "accounts/attempt.h"
+#include "api/request/reply.h"
 #include "api/request/token.h"
 #include "base/assert.h"
 
@@ -66,17 +67,9 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
 void
 bh_session_put_opened(struct bh_call *call, const struct bh_session_opened *opened)
 {
-    struct bh_json_writer w = bh_call_writer(call);
-
-    bh_json_open(&w, NULL, '{');
-    if (opened->device)
-        bh_json_str(&w, "device", opened->device);
-    bh_json_ns(&w, "expires_ns", opened->expires_ns);
-    bh_json_str(&w, "id", opened->id);
-    bh_json_str(&w, "level", bh_level_names[opened->level]);
-    bh_json_str(&w, "name", opened->name);
-    bh_json_str(&w, "session", opened->secret);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, session_opened, .device = opened->device, .expires_ns = opened->expires_ns,
+                  .id = opened->id, .level = bh_level_names[opened->level], .name = opened->name,
+                  .session = opened->secret);
     call->status = 201;
 }
 

@@ -6,6 +6,7 @@
 #include "accounts/factor.h"
 #include "accounts/passkeys.h"
 #include "accounts/session.h"
+#include "api/request/reply.h"
 #include "api/request/token.h"
 #include "base/log.h"
 
@@ -16,50 +17,50 @@
 struct session_list {
     struct bh_accounts *accounts;
     struct bh_call *call;
-    struct bh_json_writer w;
+    struct bh_rows rows;
 };
 
 /* A thumbprint in hex, "" where there is none. */
-static void
-sessions_put_certificate(struct bh_json_writer *w, const uint8_t certificate[32])
+static const char *
+sessions_certificate_of(const uint8_t certificate[32], char text[65])
 {
     static const uint8_t none[32];
-    char text[65];
     struct bh_buf hex;
 
-    bh_buf_init_fixed(&hex, text, sizeof text);
+    bh_buf_init_fixed(&hex, text, 65);
     bh_buf_put_hex(&hex, certificate, 32);
-    bh_json_strn(w, "certificate", text, memcmp(certificate, none, 32) == 0 ? 0 : 64);
+    return memcmp(certificate, none, 32) == 0 ? "" : bh_buf_text(&hex);
 }
 
-static void
-put_session(struct session_list *list, const struct bh_session *session)
+static bool
+sessions_put_session(struct session_list *list, const struct bh_session *session)
 {
     const struct bh_dir_principal *principal =
         bh_directory_principal(list->call->dir, (bh_principal_id){ session->principal });
-    const char *own = list->call->caller.token, *slash;
-    struct bh_json_writer *w = &list->w;
+    const char *own = list->call->caller.token;
+    const char *slash = session->identity ? strchr(session->identity, '/') : NULL;
+    char certificate[65];
     uint64_t used;
 
     bh_mutex_lock(&list->accounts->mutex);
     used = bh_use_at(&list->accounts->uses, session->id);
     bh_mutex_unlock(&list->accounts->mutex);
-    slash = session->identity ? strchr(session->identity, '/') : NULL;
-    bh_json_open(w, NULL, '{');
-    sessions_put_certificate(w, session->certificate);
-    bh_json_ns(w, "created_ns", session->created_ns);
-    bh_json_ns(w, "expires_ns", session->expires_ns);
-    bh_json_ns(w, "glass_until_ns", session->glass_until_ns);
-    bh_json_str(w, "host", session->host ? session->host : "");
-    bh_json_str(w, "id", session->id);
-    bh_json_strn(w, "issuer", slash ? session->identity : "",
-                 slash ? (size_t)(slash - session->identity) : 0);
-    bh_json_str(w, "kind", bh_session_kind_names[session->kind]);
-    bh_json_ns(w, "last_used_ns", used > session->used_ns ? used : session->used_ns);
-    bh_json_str(w, "level", bh_level_names[session->level]);
-    bh_json_str(w, "principal", principal ? principal->name : "");
-    bh_json_bool(w, "this", own && strcmp(own, session->id) == 0);
-    bh_json_close(w, '}');
+    return bh_rows_put(
+        &list->rows,
+        &(struct bh_reply_session_shown){
+            .break_glass_until_ns = session->glass_until_ns,
+            .certificate = sessions_certificate_of(session->certificate, certificate),
+            .created_ns = session->created_ns,
+            .expires_ns = session->expires_ns,
+            .host = session->host,
+            .id = session->id,
+            .issuer = { slash ? session->identity : "", slash ? (size_t)(slash - session->identity) : 0 },
+            .kind = bh_session_kind_names[session->kind],
+            .last_used_ns = used > session->used_ns ? used : session->used_ns,
+            .level = bh_level_names[session->level],
+            .principal = principal ? principal->name : "",
+            .this = own && strcmp(own, session->id) == 0,
+        });
 }
 
 static bool
@@ -70,8 +71,8 @@ list_session(void *self, const struct bh_document_row *row)
     struct bh_err err;
 
     if (bh_session_of(&list->accounts->documents, row, list->call->arena, &session, &err) == BH_OK)
-        put_session(list, &session);
-    return !list->w.out->overflow;
+        return sessions_put_session(list, &session);
+    return true;
 }
 
 bh_rc
@@ -79,15 +80,12 @@ bh_serve_sessions(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_SESSION, call->caller.subject.principal.v };
-    struct session_list list = { accounts, call, bh_call_writer(call) };
+    struct session_list list = { accounts, call, bh_rows_begin(call, &bh_reply_session_list_fields) };
     bh_rc rc = BH_OK;
 
-    bh_json_open(&list.w, NULL, '{');
-    bh_json_open(&list.w, "items", '[');
     if (filter.principal_id)
         rc = store->ops->list_documents(store->self, &filter, list_session, &list, err);
-    bh_json_close(&list.w, ']');
-    bh_json_close(&list.w, '}');
+    bh_rows_end(&list.rows, NULL);
     return rc;
 }
 
@@ -109,7 +107,6 @@ sessions_drop(struct bh_accounts *accounts, struct bh_call *call, const struct b
 bh_rc
 bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
     bh_rc rc = BH_NOT_FOUND;
 
@@ -129,10 +126,7 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
     rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "ended", true);
-    bh_json_str(&w, "id", session.id);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, session_ended, .ended = true, .id = session.id);
     return BH_OK;
 }
 
@@ -164,7 +158,6 @@ sessions_logout_of(struct bh_accounts *accounts, struct bh_call *call, const str
 bh_rc
 bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
     bh_rc rc = bh_session_own(accounts, call, &session, err);
     if (rc != BH_OK)
@@ -173,10 +166,8 @@ bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_bool(&w, "ended", true);
-    bh_json_str(&w, "logout", session.identity ? sessions_logout_of(accounts, call, &session) : "");
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, signed_out, .ended = true,
+                  .logout = session.identity ? sessions_logout_of(accounts, call, &session) : "");
     return BH_OK;
 }
 
@@ -246,7 +237,6 @@ bh_rc
 bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_request request = { 0 };
-    struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
     if (rc != BH_OK)
@@ -259,10 +249,7 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
                             : sessions_prove_by_code(accounts, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "level", bh_level_names[session.level]);
-    bh_json_ns(&w, "shown_ns", session.shown_ns);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, session_level, .level = bh_level_names[session.level], .shown_ns = session.shown_ns);
     return BH_OK;
 }
 
@@ -282,7 +269,6 @@ bh_rc
 bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_reason_request request = { 0 };
-    struct bh_json_writer w = bh_call_writer(call);
     const struct bh_dir_principal *principal =
         bh_directory_principal(call->dir, call->caller.subject.principal);
     struct bh_document_put put;
@@ -312,8 +298,6 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (rc != BH_OK)
         return rc;
     bh_log(GLASS_BROKEN, BH_U64("principal", session.principal), BH_U64("until_ns", session.glass_until_ns));
-    bh_json_open(&w, NULL, '{');
-    bh_json_ns(&w, "until_ns", session.glass_until_ns);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, break_glass, .until_ns = session.glass_until_ns);
     return BH_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/openapi.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "api/request/why.h"
 #include "base/time.h"
@@ -101,32 +102,23 @@ error_next_of(const struct bh_call *call, const struct bh_err *err)
 
 /* Operands are a help: where they cannot be made the error goes out without. */
 static void
-error_put_reason(struct bh_call *call, struct bh_json_writer *w)
+write_error(struct bh_call *call, bh_rc rc, const char *message, const char *next)
 {
+    struct bh_reply_error_body error = {
+        .code = rc, .message = message, .next = next, .reason = call->reason.code
+    };
+    struct bh_reply_operands operands;
     struct bh_explain how;
     struct bh_err unused;
 
-    if (call->reason.code != BH_REASON_NONE && call->dir && bh_visible_explain(call, &how, &unused) == BH_OK)
-        bh_why_put_operands(w, "operands", &how, &call->reason);
-    bh_json_str(w, "reason", bh_reason_names[call->reason.code]);
-}
-
-static void
-write_error(struct bh_call *call, const char *code, const char *message, const char *next)
-{
-    struct bh_json_writer w;
-
+    if (call->reason.code != BH_REASON_NONE && call->dir
+        && bh_visible_explain(call, &how, &unused) == BH_OK) {
+        operands = bh_why_operands(&how, &call->reason);
+        error.operands = &operands;
+    }
     bh_buf_clear(&call->reply->body);
     call->reply->content_type = "application/json";
-    w = bh_call_writer(call);
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "error", '{');
-    bh_json_str(&w, "code", code);
-    bh_json_str(&w, "message", message);
-    bh_json_str(&w, "next", next);
-    error_put_reason(call, &w);
-    bh_json_close(&w, '}');
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, error, .error = error);
 }
 
 /* Who is known and is to show again that it is him, is told so as RFC 9470 has it. */
@@ -167,7 +159,7 @@ bh_error_write(struct bh_call *call, const struct bh_err *err)
         bh_reply_header(call->reply, "WWW-Authenticate", error_challenge_of(call));
     if (call->retry_after_s)
         error_put_retry_after(call);
-    write_error(call, bh_rc_name(err->rc), err->msg, error_next_of(call, err));
+    write_error(call, err->rc, err->msg, error_next_of(call, err));
 }
 
 void
@@ -180,5 +172,5 @@ bh_error_write_method(struct bh_call *call, const char *allowed)
     bh_err_hint(&err, "allowed: %s", allowed);
     call->reply->status = 405;
     bh_reply_header(call->reply, "Allow", allowed);
-    write_error(call, bh_rc_name(BH_INVALID), err.msg, err.hint);
+    write_error(call, BH_INVALID, err.msg, err.hint);
 }

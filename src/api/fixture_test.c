@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/documents/replies.h"
+#include "api/openapi.h"
+#include "api/schema_test.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "engine/forecast/forecast_series.h"
@@ -672,6 +675,33 @@ fixture_drain(struct bh_reply *reply, struct received *ret, int parts)
     reply->stream.close(reply->stream.self);
 }
 
+/* Every reply of every test is what the OpenAPI document says of it. */
+static void
+fixture_check_reply(const struct sent *sent, const struct bh_reply *reply)
+{
+    const struct bh_fields *fields = reply->status >= 400 ? &bh_reply_error_fields : NULL;
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_path_match match;
+    struct bh_err err;
+    const char *key;
+
+    for (int op = 0; op < BH_OPERATIONS && !fields; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+
+        if (row->method == sent->method && bh_path_matches(row->path, sent->path, &match))
+            fields = bh_openapi_reply_of(row->id);
+    }
+    if (!fields || strcmp(reply->content_type, "application/json") != 0 || reply->body.length == 0)
+        return;
+    if (bh_json_parse(reply->body.bytes, reply->body.length, &json, &err) != BH_OK)
+        key = err.msg;
+    else if (schema_fits(fields, bh_json_root(json), &key))
+        return;
+    fprintf(stderr, "%s: %s is not as %s has it: %.*s\n", sent->path, key, fields->name,
+            (int)reply->body.length, reply->body.bytes);
+    BH_ASSERT(!"a reply that fits its schema");
+}
+
 void
 bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret)
 {
@@ -714,6 +744,8 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
         ret->status = 101;
         reply.upgrade.drop(reply.upgrade.self);
     }
+    if (!reply.stream.read && !reply.upgrade.run)
+        fixture_check_reply(sent, &reply);
     if (reply.stream.read)
         fixture_drain(&reply, ret, 4);
     else

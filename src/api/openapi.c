@@ -6,49 +6,78 @@
 #include "api/accounts/tokens.h"
 #include "api/audit/keys.h"
 #include "api/audit/log.h"
+#include "api/documents/replies.h"
 #include "api/jobs/streams.h"
 #include "api/nodes/cordon.h"
 #include "api/nodes/layouts.h"
-#include "api/openapi_replies.h"
 #include "api/whatif/defrag.h"
 #include "api/whatif/policy.h"
 #include "api/whatif/whatif.h"
 #include "base/assert.h"
 
-/* The description of each operation's body, from the table's `request` column. */
-#define BODY_NONE NULL
-#define BODY_bh_job_spec_fields &bh_job_spec_fields
-#define BODY_bh_site_fields &bh_site_fields
-#define BODY_bh_exec_request_fields &bh_exec_request_fields
-#define BODY_bh_attach_request_fields &bh_attach_request_fields
-#define BODY_bh_forward_request_fields &bh_forward_request_fields
-#define BODY_bh_token_request_fields &bh_token_request_fields
-#define BODY_bh_whatif_request_fields &bh_whatif_request_fields
-#define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
-#define BODY_bh_prune_request_fields &bh_prune_request_fields
-#define BODY_bh_shred_request_fields &bh_shred_request_fields
-#define BODY_bh_layout_fields &bh_layout_fields
-#define BODY_bh_defrag_request_fields &bh_defrag_request_fields
-#define BODY_bh_cordon_request_fields &bh_cordon_request_fields
-#define BODY_bh_uncordon_request_fields &bh_uncordon_request_fields
-#define BODY_bh_drain_request_fields &bh_drain_request_fields
-#define BODY_bh_sign_in_request_fields &bh_sign_in_request_fields
-#define BODY_bh_sign_in_device_request_fields &bh_sign_in_device_request_fields
-#define BODY_bh_sign_in_issuer_request_fields &bh_sign_in_issuer_request_fields
-#define BODY_bh_sign_in_return_request_fields &bh_sign_in_return_request_fields
-#define BODY_bh_sign_in_logout_request_fields &bh_sign_in_logout_request_fields
-#define BODY_bh_sign_in_grant_request_fields &bh_sign_in_grant_request_fields
-#define BODY_bh_sign_in_code_request_fields &bh_sign_in_code_request_fields
-#define BODY_bh_sign_in_first_request_fields &bh_sign_in_first_request_fields
-#define BODY_bh_password_request_fields &bh_password_request_fields
-#define BODY_bh_code_request_fields &bh_code_request_fields
-#define BODY_bh_passkey_request_fields &bh_passkey_request_fields
-#define BODY_bh_reason_request_fields &bh_reason_request_fields
-#define BODY_bh_account_request_fields &bh_account_request_fields
-
+/* The description of each operation's body, and of its reply; 0 bytes: none. */
+static const struct bh_fields NONE;
 static const struct bh_fields *const bodies[BH_OPERATIONS] = {
-#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)                           \
-    [BH_OP_##id] = BODY_##request,
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
+    [BH_OP_##id] = &(request),
+#include "tables/operations.tbl"
+#undef BH_OPERATION
+};
+
+struct reply {
+    const char *status, *type;
+    const struct bh_fields *of, *also; /* NULL: it is no JSON, and has no second kind of events */
+};
+
+#define OF(name) &bh_reply_##name##_fields
+#define JSON(name)                                                                                           \
+    {                                                                                                        \
+        "200", "application/json", OF(name), NULL                                                            \
+    }
+#define MADE(name)                                                                                           \
+    {                                                                                                        \
+        "201", "application/json", OF(name), NULL                                                            \
+    }
+#define FIELDS(name)                                                                                         \
+    {                                                                                                        \
+        "200", "application/json", &(name), NULL                                                             \
+    }
+#define EVENTS(name)                                                                                         \
+    {                                                                                                        \
+        "200", "text/event-stream", OF(name), NULL                                                           \
+    }
+#define OUTPUT(name, other)                                                                                  \
+    {                                                                                                        \
+        "200", "text/event-stream", OF(name), OF(other)                                                      \
+    }
+#define TEXT                                                                                                 \
+    {                                                                                                        \
+        "200", "text/plain; charset=utf-8", NULL, NULL                                                       \
+    }
+#define METRICS                                                                                              \
+    {                                                                                                        \
+        "200", "text/plain; version=0.0.4; charset=utf-8", NULL, NULL                                        \
+    }
+#define BINARY                                                                                               \
+    {                                                                                                        \
+        "200", "application/octet-stream", NULL, NULL                                                        \
+    }
+#define LINES                                                                                                \
+    {                                                                                                        \
+        "200", "application/x-ndjson", NULL, NULL                                                            \
+    }
+#define DOCUMENT                                                                                             \
+    {                                                                                                        \
+        "200", "application/json", NULL, NULL                                                                \
+    }
+#define UPGRADE                                                                                              \
+    {                                                                                                        \
+        "101", "application/octet-stream", NULL, NULL                                                        \
+    }
+
+static const struct reply replies[BH_OPERATIONS] = {
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
+    [BH_OP_##id] = reply,
 #include "tables/operations.tbl"
 #undef BH_OPERATION
 };
@@ -113,13 +142,19 @@ bh_openapi_parameter_doc(const char *name, size_t length)
 const struct bh_fields *
 bh_openapi_body_of(enum bh_operation op)
 {
-    return bodies[op];
+    return bodies[op]->size ? bodies[op] : NULL;
+}
+
+const struct bh_fields *
+bh_openapi_reply_of(enum bh_operation op)
+{
+    return replies[op].of;
 }
 
 /* ---- schemas ---- */
 
 /* Descriptions that others refer to, collected as they are met. */
-enum { SCHEMAS_MAX = 64 };
+enum { SCHEMAS_MAX = 256 };
 
 struct schemas {
     const struct bh_fields *items[SCHEMAS_MAX];
@@ -151,9 +186,80 @@ openapi_put_ref(struct bh_json_writer *w, const char *name)
 }
 
 static void
+openapi_put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
+{
+    if (most != UINT32_MAX)
+        bh_json_u64(w, "maxLength", most);
+    if (pattern)
+        bh_json_str(w, "pattern", pattern);
+}
+
+/* The types that a value may have: an integer over 2^53 is a string of digits in JSON. */
+static void
+openapi_put_types(struct bh_json_writer *w, const struct bh_field *field)
+{
+    static const char *const types[][3] = {
+        [BH_FIELD_BOOL] = { "boolean" },
+        [BH_FIELD_U32] = { "integer" },
+        [BH_FIELD_I32] = { "integer" },
+        [BH_FIELD_I64] = { "integer" },
+        [BH_FIELD_U64] = { "integer", "string" },
+        [BH_FIELD_NS] = { "string" },
+        [BH_FIELD_ENUM] = { "string" },
+        [BH_FIELD_STR] = { "string" },
+        [BH_FIELD_TEXT] = { "string" },
+        [BH_FIELD_HEX] = { "string" },
+        [BH_FIELD_SLICE] = { "string" },
+        [BH_FIELD_JSON] = { "object" },
+        [BH_FIELD_AMOUNT] = { "integer", "string", "null" },
+        [BH_FIELD_U64S] = { "array" },
+        [BH_FIELD_TEXTS] = { "array" },
+        [BH_FIELD_ARRAY] = { "array" },
+        [BH_FIELD_LIST] = { "array" },
+        [BH_FIELD_ROWS] = { "array" },
+        [BH_FIELD_LINES] = { "array" },
+    };
+    const char *const *names = types[field->kind];
+    const uint32_t null = BH_FIELD_NULLABLE | BH_FIELD_REQUIRED;
+    const char *more = field->kind == BH_FIELD_TEXT && field->flags & BH_FIELD_NUMBERS ? "integer"
+                       : (field->flags & null) == null                                 ? "null"
+                                                                                       : NULL;
+
+    if (!names[1] && !more) {
+        bh_json_str(w, "type", names[0]);
+        return;
+    }
+    bh_json_open(w, "type", '[');
+    for (uint32_t i = 0; i < 3 && names[i]; i++)
+        bh_json_str(w, NULL, names[i]);
+    if (more)
+        bh_json_str(w, NULL, more);
+    bh_json_close(w, ']');
+}
+
+static void
+openapi_put_range(struct bh_json_writer *w, int64_t least, uint64_t most)
+{
+    bh_json_i64(w, "minimum", least);
+    bh_json_u64(w, "maximum", most);
+}
+
+static void
+openapi_put_items(struct bh_json_writer *w, const struct bh_field *field)
+{
+    if (field->max != UINT32_MAX)
+        bh_json_u64(w, "maxItems", field->max ? field->max : BH_FIELD_ITEMS_MAX);
+    bh_json_open(w, "items", '{');
+    if (field->of)
+        openapi_put_ref(w, field->of->name);
+    else
+        bh_json_str(w, "type", field->kind == BH_FIELD_U64S ? "integer" : "string");
+    bh_json_close(w, '}');
+}
+
+static void
 openapi_put_names(struct bh_json_writer *w, const struct bh_field *field)
 {
-    bh_json_str(w, "type", "string");
     bh_json_open(w, "enum", '[');
     for (uint32_t i = 0; i < field->name_count; i++)
         if (field->names[i])
@@ -162,60 +268,14 @@ openapi_put_names(struct bh_json_writer *w, const struct bh_field *field)
 }
 
 static void
-openapi_put_list(struct bh_json_writer *w, const struct bh_field *field)
-{
-    bh_json_str(w, "type", "array");
-    bh_json_u64(w, "maxItems", field->max ? field->max : BH_FIELD_ITEMS_MAX);
-    bh_json_open(w, "items", '{');
-    if (field->of)
-        openapi_put_ref(w, field->of->name);
-    else
-        bh_json_str(w, "type", "string");
-    bh_json_close(w, '}');
-}
-
-static void
-openapi_put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
-{
-    bh_json_str(w, "type", "string");
-    bh_json_u64(w, "maxLength", most);
-    if (pattern)
-        bh_json_str(w, "pattern", pattern);
-}
-
-/* An amount: text, or an integer where it is whole. */
-static void
-openapi_put_amount(struct bh_json_writer *w, const struct bh_field *field)
-{
-    bh_json_open(w, "type", '[');
-    bh_json_str(w, NULL, "string");
-    bh_json_str(w, NULL, "integer");
-    bh_json_close(w, ']');
-    bh_json_u64(w, "maxLength", field->max);
-}
-
-static void
-openapi_put_integer(struct bh_json_writer *w, int64_t least, uint64_t most)
-{
-    bh_json_str(w, "type", "integer");
-    bh_json_i64(w, "minimum", least);
-    bh_json_u64(w, "maximum", most);
-}
-
-/* What a field takes; an integer over 2^53 is a string of digits in JSON. */
-static void
-openapi_put_type(struct bh_json_writer *w, const struct bh_field *field)
+openapi_put_limits(struct bh_json_writer *w, const struct bh_field *field)
 {
     switch (field->kind) {
-    case BH_FIELD_BOOL:
-        bh_json_str(w, "type", "boolean");
-        return;
     case BH_FIELD_U32:
-        openapi_put_integer(w, field->flags & BH_FIELD_POSITIVE ? 1 : 0,
-                            field->max ? field->max : UINT32_MAX);
+        openapi_put_range(w, field->flags & BH_FIELD_POSITIVE ? 1 : 0, field->max ? field->max : UINT32_MAX);
         return;
     case BH_FIELD_I32:
-        openapi_put_integer(w, INT32_MIN, INT32_MAX);
+        openapi_put_range(w, INT32_MIN, INT32_MAX);
         return;
     case BH_FIELD_U64:
     case BH_FIELD_NS:
@@ -228,24 +288,45 @@ openapi_put_type(struct bh_json_writer *w, const struct bh_field *field)
         openapi_put_text(w, field->size - 1, NULL);
         return;
     case BH_FIELD_TEXT:
-        if (field->flags & BH_FIELD_NUMBERS) {
-            openapi_put_amount(w, field);
-            return;
-        }
         openapi_put_text(w, field->max ? field->max : BH_FIELD_TEXT_MAX, NULL);
         return;
     case BH_FIELD_HEX:
         openapi_put_text(w, 2 * field->size, "^[0-9a-f]*$");
         return;
-    case BH_FIELD_STRUCT:
-        openapi_put_ref(w, field->of->name);
-        return;
+    case BH_FIELD_U64S:
+    case BH_FIELD_LINES:
     case BH_FIELD_TEXTS:
     case BH_FIELD_ARRAY:
     case BH_FIELD_LIST:
-        openapi_put_list(w, field);
+    case BH_FIELD_ROWS:
+        openapi_put_items(w, field);
+        return;
+    case BH_FIELD_BOOL:
+    case BH_FIELD_I64:
+    case BH_FIELD_STRUCT:
+    case BH_FIELD_POINTER:
+    case BH_FIELD_SLICE:
+    case BH_FIELD_JSON:
+    case BH_FIELD_AMOUNT:
         return;
     }
+}
+
+static void
+openapi_put_property(struct bh_json_writer *w, const struct bh_field *field)
+{
+    bh_json_open(w, field->name, '{');
+    if (field->kind == BH_FIELD_STRUCT || field->kind == BH_FIELD_POINTER
+        || (field->kind == BH_FIELD_JSON && field->of))
+        openapi_put_ref(w, field->of->name);
+    else
+        openapi_put_types(w, field);
+    openapi_put_limits(w, field);
+    if (field->doc)
+        bh_json_str(w, "description", field->doc);
+    if (field->flags & BH_FIELD_DEPRECATED)
+        bh_json_bool(w, "deprecated", true);
+    bh_json_close(w, '}');
 }
 
 static void
@@ -266,80 +347,8 @@ openapi_put_schema(struct bh_json_writer *w, const struct bh_fields *fields)
     bh_json_bool(w, "additionalProperties", false);
     openapi_put_required(w, fields);
     bh_json_open(w, "properties", '{');
-    for (uint32_t i = 0; i < fields->count; i++) {
-        bh_json_open(w, fields->fields[i].name, '{');
-        openapi_put_type(w, &fields->fields[i]);
-        if (fields->fields[i].doc)
-            bh_json_str(w, "description", fields->fields[i].doc);
-        bh_json_close(w, '}');
-    }
-    bh_json_close(w, '}');
-    bh_json_close(w, '}');
-}
-
-static void
-openapi_put_text_property(struct bh_json_writer *w, const char *name, const char *doc)
-{
-    bh_json_open(w, name, '{');
-    bh_json_str(w, "type", "string");
-    bh_json_str(w, "description", doc);
-    bh_json_close(w, '}');
-}
-
-/* Codes with what they mean, from tables/errors.tbl. */
-static void
-openapi_put_error_code(struct bh_json_writer *w)
-{
-    bh_json_open(w, "code", '{');
-    bh_json_str(w, "type", "string");
-    bh_json_open(w, "enum", '[');
-    for (int rc = BH_INVALID; rc <= BH_BUG; rc++)
-        bh_json_str(w, NULL, bh_rc_name((bh_rc)rc));
-    bh_json_close(w, ']');
-    bh_json_close(w, '}');
-}
-
-static void
-openapi_put_reason(struct bh_json_writer *w)
-{
-    bh_json_open(w, "reason", '{');
-    bh_json_str(w, "type", "string");
-    bh_json_str(w, "description", "the engine's reason; \"none\" where it has no part in it");
-    bh_json_open(w, "enum", '[');
-    for (int code = 0; code < BH_REASONS; code++)
-        bh_json_str(w, NULL, bh_reason_names[code]);
-    bh_json_close(w, ']');
-    bh_json_close(w, '}');
-}
-
-static void
-openapi_put_error_schema(struct bh_json_writer *w)
-{
-    static const char *const required[] = { "code", "message", "next", "reason" };
-
-    bh_json_open(w, "error", '{');
-    bh_json_str(w, "type", "object");
-    bh_json_open(w, "required", '[');
-    bh_json_str(w, NULL, "error");
-    bh_json_close(w, ']');
-    bh_json_open(w, "properties", '{');
-    bh_json_open(w, "error", '{');
-    bh_json_str(w, "type", "object");
-    bh_json_open(w, "required", '[');
-    for (size_t i = 0; i < BH_COUNT(required); i++)
-        bh_json_str(w, NULL, required[i]);
-    bh_json_close(w, ']');
-    bh_json_open(w, "properties", '{');
-    openapi_put_error_code(w);
-    openapi_put_text_property(w, "message", "what is wrong, naming the object and the cause");
-    openapi_put_text_property(w, "next", "what can be done about it");
-    bh_json_open(w, "operands", '{');
-    bh_json_str(w, "type", "object");
-    bh_json_str(w, "description", "the reason's numbers and names");
-    bh_json_close(w, '}');
-    openapi_put_reason(w);
-    bh_json_close(w, '}');
-    bh_json_close(w, '}');
+    for (uint32_t i = 0; i < fields->count; i++)
+        openapi_put_property(w, &fields->fields[i]);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
@@ -349,15 +358,19 @@ openapi_put_components(struct bh_json_writer *w)
 {
     struct schemas schemas = { .count = 0 };
 
-    for (int op = 0; op < BH_OPERATIONS; op++)
-        if (bodies[op])
-            openapi_collect(&schemas, bodies[op]);
+    openapi_collect(&schemas, &bh_reply_error_fields);
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_fields *all[] = { bh_openapi_body_of((enum bh_operation)op), replies[op].of,
+                                          replies[op].also };
+
+        for (size_t i = 0; i < BH_COUNT(all); i++)
+            if (all[i])
+                openapi_collect(&schemas, all[i]);
+    }
     bh_json_open(w, "components", '{');
     bh_json_open(w, "schemas", '{');
-    openapi_put_error_schema(w);
     for (uint32_t i = 0; i < schemas.count; i++)
         openapi_put_schema(w, schemas.items[i]);
-    bh_openapi_put_replies(w);
     bh_json_close(w, '}');
     bh_json_open(w, "securitySchemes", '{');
     bh_json_open(w, "token", '{');
@@ -415,12 +428,26 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
 }
 
 static void
-openapi_put_content(struct bh_json_writer *w, const char *type, const char *ref)
+openapi_put_content(struct bh_json_writer *w, const char *type, const struct bh_fields *of,
+                    const struct bh_fields *also)
 {
+    const struct bh_fields *either[] = { of, also };
+
     bh_json_open(w, type, '{');
     bh_json_open(w, "schema", '{');
-    if (ref)
-        openapi_put_ref(w, ref);
+    if (also) {
+        bh_json_open(w, "oneOf", '[');
+        for (size_t i = 0; i < BH_COUNT(either); i++) {
+            bh_json_open(w, NULL, '{');
+            openapi_put_ref(w, either[i]->name);
+            bh_json_close(w, '}');
+        }
+        bh_json_close(w, ']');
+    } else if (of) {
+        openapi_put_ref(w, of->name);
+    } else {
+        bh_json_str(w, "type", strcmp(type, "application/json") == 0 ? "object" : "string");
+    }
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
@@ -428,58 +455,44 @@ openapi_put_content(struct bh_json_writer *w, const char *type, const char *ref)
 static void
 openapi_put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
-    const struct bh_fields *body = bodies[op->id];
+    const struct bh_fields *body = bh_openapi_body_of(op->id);
 
     if (!body)
         return;
     bh_json_open(w, "requestBody", '{');
     bh_json_bool(w, "required", op->id != BH_OP_TOKEN_CREATE);
     bh_json_open(w, "content", '{');
-    openapi_put_content(w, "application/json", body->name);
-    openapi_put_content(w, "application/yaml", body->name);
+    openapi_put_content(w, "application/json", body, NULL);
+    openapi_put_content(w, "application/yaml", body, NULL);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
 
 static void
-openapi_put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type,
-                     const char *schema)
+openapi_put_response(struct bh_json_writer *w, const char *doc, const struct reply *reply)
 {
-    bh_json_open(w, status, '{');
+    bh_json_open(w, reply->status, '{');
     bh_json_str(w, "description", doc);
     bh_json_open(w, "content", '{');
-    openapi_put_content(w, type, schema);
+    openapi_put_content(w, reply->type, reply->of, reply->also);
+    if (reply->also) /* output as it is, or as events */
+        openapi_put_content(w, "text/plain; charset=utf-8", NULL, NULL);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
-}
-
-static const char *
-openapi_type_of(const struct bh_operation_row *op)
-{
-    if (op->id == BH_OP_LOG_TILE || op->id == BH_OP_LOG_ENTRIES)
-        return "application/octet-stream";
-    if (op->id == BH_OP_LOG_ROWS)
-        return "application/x-ndjson";
-    if (op->id == BH_OP_METRICS)
-        return "text/plain; version=0.0.4; charset=utf-8";
-    if (op->id == BH_OP_LOG_CHECKPOINT || op->id == BH_OP_LOG_MINIMUM)
-        return "text/plain; charset=utf-8";
-    return op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json";
 }
 
 static void
 openapi_put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
-    bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE || op->id == BH_OP_JOB_EXEC
-                 || op->id == BH_OP_JOB_ATTACH || op->id == BH_OP_JOB_FORWARD;
+    static const struct reply error = { "default", "application/json", OF(error), NULL };
+    struct reply reply = replies[op->id];
 
     bh_json_open(w, "responses", '{');
-    if (op->id == BH_OP_STREAM_OPEN)
-        openapi_put_response(w, "101", op->summary, "application/octet-stream", NULL);
-    else
-        openapi_put_response(w, makes ? "201" : "200", op->summary, openapi_type_of(op),
-                             bh_openapi_reply_of(op->id));
-    openapi_put_response(w, "default", "an error", "application/json", "error");
+    openapi_put_response(w, op->summary, &reply);
+    reply.status = "200";
+    if (strcmp(replies[op->id].status, "201") == 0) /* repeated, tried only, or not done yet */
+        openapi_put_response(w, op->summary, &reply);
+    openapi_put_response(w, "an error", &error);
     bh_json_close(w, '}');
 }
 
@@ -517,9 +530,9 @@ static void
 openapi_put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     static const char *const scopes[BH_SCOPES] = {
-        [BH_SCOPE_NOBODY] = "open to anybody",
+        [BH_SCOPE_NOBODY] = "open to all",
         [BH_SCOPE_SELF] = "held anywhere",
-        [BH_SCOPE_OWN] = "held by everybody on what is his own",
+        [BH_SCOPE_OWN] = "held by all on what is their own",
         [BH_SCOPE_SITE] = "on the whole site",
         [BH_SCOPE_TENANT] = "on the tenant named in the request",
         [BH_SCOPE_JOB] = "on the job's tenant",

@@ -7,6 +7,9 @@
 /* The description of the operation's body; NULL: it has none. */
 const struct bh_fields *bh_openapi_body_of(enum bh_operation op);
 
+/* The description of the JSON that it answers, or of its events; NULL: it answers no JSON. */
+const struct bh_fields *bh_openapi_reply_of(enum bh_operation op);
+
 /* What the query parameter of that name (`length` bytes) means, in a sentence; NULL: none has it. */
 const char *bh_openapi_parameter_doc(const char *name, size_t length);
 

@@ -1,5 +1,6 @@
 #include "api/openapi.h"
 
+#include "api/documents/replies.h"
 #include "base/json.h"
 #include "base/test.h"
 #include "policy/operations.h"
@@ -120,12 +121,56 @@ references_lead_somewhere(void **state)
     BH_CHECK_DONE();
 }
 
+/* Every reply is described: none is an object of which nothing is known. */
+static void
+every_reply_has_a_schema(void **state)
+{
+    for (int i = 0; i < BH_OPERATIONS; i++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)i);
+        bh_json_value responses = bh_json_get(operation(row), "responses");
+        bh_json_value reply = bh_json_get(responses, bh_json_get(responses, "101") ? "101" : "200");
+        bh_json_value content = bh_json_get(bh_json_get(reply, "content"), "application/json");
+        bh_json_value schema = bh_json_get(content, "schema");
+
+        BH_CHECK(row->name, bh_json_get(reply, "content"));
+        BH_CHECK(row->name, !content || bh_json_get(schema, "$ref") || row->id == BH_OP_OPENAPI);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Rows of tables/replies.tbl are in order, complete, and say what they are. */
+static void
+replies_are_described(void **state)
+{
+    static const struct bh_fields *const replies[] = {
+#define BH_REPLY(name) &bh_reply_##name##_fields,
+#define BH_R(name, kind, key, when, doc)
+#define BH_R_AS(name, kind, member, key, when, doc)
+#define BH_R_OF(name, kind, key, of, when, doc)
+#define BH_R_JSON(name, key, fields, when, doc)
+#define BH_R_ENUM(name, key, names, when, doc)
+#define BH_R_OLD(name, kind, key, member)
+#define BH_R_OLD_OF(name, kind, key, member, of)
+#define BH_REPLY_END(name)
+#include "tables/replies.tbl"
+    };
+
+    for (size_t i = 0; i < BH_COUNT(replies); i++) {
+        BH_CHECK(replies[i]->name, bh_fields_ordered(replies[i]));
+        for (uint32_t k = 0; k < replies[i]->count; k++)
+            BH_CHECK(replies[i]->fields[k].name, replies[i]->fields[k].doc[0]);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_is_described),
                                         cmocka_unit_test(bodies_come_from_the_descriptions),
-                                        cmocka_unit_test(references_lead_somewhere) };
+                                        cmocka_unit_test(references_lead_somewhere),
+                                        cmocka_unit_test(every_reply_has_a_schema),
+                                        cmocka_unit_test(replies_are_described) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, openapi_parse, openapi_forget);

@@ -442,6 +442,8 @@ static void
 edits_walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
+        if (fields->fields[i].flags & BH_FIELD_INPUT)
+            continue;
         if (edits_is_list(fields->fields[i].kind))
             edits_walk_list(walk, &fields->fields[i], values);
         else

@@ -46,6 +46,7 @@ complete(const struct bh_field *field)
     case BH_FIELD_ARRAY:
         return field->of && field->of->size * field->max == field->size && bh_fields_ordered(field->of);
     case BH_FIELD_LIST:
+    case BH_FIELD_ROWS:
         return field->of && bh_fields_ordered(field->of);
     case BH_FIELD_BOOL:
         return field->size == sizeof(bool);
@@ -54,14 +55,24 @@ complete(const struct bh_field *field)
         return field->size == 4;
     case BH_FIELD_U64:
     case BH_FIELD_NS:
+    case BH_FIELD_I64:
         return field->size == 8;
     case BH_FIELD_TEXT:
+    case BH_FIELD_LINES:
         return field->size == sizeof(char *);
+    case BH_FIELD_POINTER:
+        return field->size == sizeof(void *) && field->of && bh_fields_ordered(field->of);
     case BH_FIELD_TEXTS:
         return field->size == sizeof(struct bh_texts);
     case BH_FIELD_STR:
     case BH_FIELD_HEX:
         return field->size > 0;
+    case BH_FIELD_U64S:
+        return field->size == sizeof(struct bh_list);
+    case BH_FIELD_SLICE:
+    case BH_FIELD_JSON:
+    case BH_FIELD_AMOUNT:
+        return field->size == sizeof(struct bh_slice);
     }
     return false;
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
 /* A description of a struct, made once beside it, from which every encoding is
  * derived: canonical JSON (journal, API), binary frames (wire) and the schemas in
  * the OpenAPI document.  A field that is described once cannot drift. */
@@ -23,15 +25,31 @@ enum bh_field_kind {
     BH_FIELD_STRUCT, /* another described struct, inline */
     BH_FIELD_ARRAY,  /* described structs inline, `max` of them; count at count_offset */
     BH_FIELD_LIST,   /* struct bh_list of described structs in the decoder's arena */
+    /* only written, as JSON: */
+    BH_FIELD_POINTER, /* to another described struct; NULL: left out */
+    BH_FIELD_I64,     /* int64_t */
+    BH_FIELD_LINES,   /* const char *: texts, each with a newline behind it */
+    BH_FIELD_U64S,    /* struct bh_list of uint64_t */
+    BH_FIELD_SLICE,   /* struct bh_slice, a text */
+    BH_FIELD_JSON,    /* struct bh_slice that is JSON already, of `of`; without `of` any object */
+    BH_FIELD_AMOUNT,  /* the same: a number, a text or null */
+    BH_FIELD_ROWS,    /* a list that its writer streams; not encoded with the others */
 };
 
 enum bh_field_flag {
-    BH_FIELD_REQUIRED = 1, /* decoding fails without it */
-    BH_FIELD_ALWAYS = 2,   /* encoded even when zero, as REQUIRED ones are; others are
-                              left out then, a STRUCT when all its fields are zero */
-    BH_FIELD_NUMBERS = 4,  /* TEXT: an integer is taken too, as its digits */
-    BH_FIELD_POSITIVE = 8, /* U32: 0 is refused; to leave the key out says nothing */
+    BH_FIELD_REQUIRED = 1,    /* decoding fails without it */
+    BH_FIELD_ALWAYS = 2,      /* encoded even when zero, as REQUIRED ones are; others are
+                                 left out then, a STRUCT when all its fields are zero */
+    BH_FIELD_NUMBERS = 4,     /* TEXT: an integer is taken too, as its digits */
+    BH_FIELD_POSITIVE = 8,    /* U32: 0 is refused; to leave the key out says nothing */
+    BH_FIELD_NULLABLE = 16,   /* a number of BH_UNSET, a pointer of NULL is no value: null where the field
+                                 is REQUIRED, else left out; zero is one, and written */
+    BH_FIELD_DEPRECATED = 32, /* an old key, of a member that has another */
+    BH_FIELD_INPUT = 64,      /* decoded and never encoded */
 };
+
+/* A number that is not known: all bits set, of whatever width. */
+#define BH_UNSET (-1)
 
 struct bh_texts {
     const char **items;
@@ -55,7 +73,7 @@ struct bh_field {
     const char *doc;            /* one sentence for the API document; may be NULL */
 };
 
-/* Fields stand in byte order of their names: that makes the JSON canonical. */
+/* Fields are listed in byte order of their names: that makes the JSON canonical. */
 struct bh_fields {
     const char *name; /* what the struct is called in messages and schemas */
     uint32_t size;
@@ -78,6 +96,10 @@ enum { BH_FIELD_TEXT_MAX = 65536, BH_FIELD_ITEMS_MAX = 1024 };
         .name = key, .kind = field_kind, .offset = offsetof(type, member),                                   \
         .size = sizeof(((type *)0)->member), __VA_ARGS__                                                     \
     }
+/* A key of before, which is read for one version more as the member's new one. */
+#define BH_F_OLD(type, member, key, field_kind, ...)                                                         \
+    BH_F_AS(type, member, key, field_kind, .flags = BH_FIELD_INPUT | BH_FIELD_DEPRECATED | BH_FIELD_NUMBERS, \
+            __VA_ARGS__)
 #define BH_F_ENUM(type, member, name_table, ...)                                                             \
     {                                                                                                        \
         .name = #member, .kind = BH_FIELD_ENUM, .offset = offsetof(type, member),                            \

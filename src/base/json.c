@@ -391,8 +391,10 @@ json_decode_field(struct decoder *d, const json_t *json, const struct bh_field *
         return json_decode_array(d, json, field, base, at);
     case BH_FIELD_LIST:
         return json_decode_list(d, json, field, (struct bh_list *)(void *)position, at);
+    case BH_FIELD_POINTER ... BH_FIELD_ROWS:
+        break;
     }
-    return json_fail(d, at, BH_BUG, "field has no kind");
+    return json_fail(d, at, BH_BUG, "a field of its kind is only written");
 }
 
 static bh_rc
@@ -404,6 +406,17 @@ json_hint_field(struct decoder *d, const struct bh_field *field)
     return bh_err_hint(d->err, "%s", text);
 }
 
+/* Whether the member is given, under its name or one that it had before. */
+static uint32_t
+json_count_given(const json_t *json, const struct bh_fields *fields, const struct bh_field *field)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < fields->count; i++)
+        count += fields->fields[i].offset == field->offset && json_object_get(json, fields->fields[i].name);
+    return count;
+}
+
 static bh_rc
 json_check_required(struct decoder *d, const json_t *json, const struct bh_fields *fields,
                     const struct position *at)
@@ -411,7 +424,7 @@ json_check_required(struct decoder *d, const json_t *json, const struct bh_field
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct bh_field *field = &fields->fields[i];
 
-        if (!(field->flags & BH_FIELD_REQUIRED) || json_object_get(json, field->name))
+        if (!(field->flags & BH_FIELD_REQUIRED) || json_count_given(json, fields, field))
             continue;
         (void)json_fail(d, at, BH_INVALID, "\"%s\" is missing", field->name);
         return json_hint_field(d, field);
@@ -429,7 +442,8 @@ json_refuse_key(struct decoder *d, const char *key, const struct bh_fields *fiel
 
     (void)json_fail(d, at, BH_INVALID, "unknown key \"%.60s\" in %s", key, fields->name);
     for (uint32_t n = 0; n < fields->count; n++)
-        bh_nearest_try(&nearest, key, fields->fields[n].name);
+        if (!(fields->fields[n].flags & BH_FIELD_INPUT))
+            bh_nearest_try(&nearest, key, fields->fields[n].name);
     bh_buf_init_fixed(&hint, memory, sizeof memory);
     if (nearest.word)
         bh_buf_printf(&hint, "did you mean \"%s\"? ", nearest.word);
@@ -460,6 +474,8 @@ json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields
         if (!field)
             return json_refuse_key(d, key, fields, at);
         here.key = field->name;
+        if (field->flags & BH_FIELD_INPUT && json_count_given(json, fields, field) > 1)
+            return json_fail(d, at, BH_INVALID, "\"%.60s\" is given under its new name, too", key);
         rc = json_decode_field(d, value, field, ret_struct, &here);
         if (rc != BH_OK && !d->err->hint[0])
             return json_hint_field(d, field);

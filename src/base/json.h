@@ -58,6 +58,8 @@ void bh_json_u64(struct bh_json_writer *w, const char *key, uint64_t value);
 void bh_json_i64(struct bh_json_writer *w, const char *key, int64_t value);
 void bh_json_ns(struct bh_json_writer *w, const char *key, uint64_t value);
 void bh_json_bool(struct bh_json_writer *w, const char *key, bool value);
+/* The members of the struct, into the object that is open. */
+void bh_json_members(struct bh_json_writer *w, const struct bh_fields *fields, const void *value);
 void bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields *fields,
                     const void *value);
 /* `text` is JSON already. */

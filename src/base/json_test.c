@@ -513,7 +513,45 @@ test_out_of_memory_aborts(void **state)
     BH_CHECK_DONE();
 }
 
+struct renamed {
+    uint32_t count;
+    const char *text;
+};
+static const struct bh_field renamed_rows[] = {
+    BH_F(struct renamed, count, BH_FIELD_U32, .flags = BH_FIELD_REQUIRED),
+    BH_F_OLD(struct renamed, count, "number", BH_FIELD_U32),
+    BH_F(struct renamed, text, BH_FIELD_TEXT),
+};
+static const struct bh_fields renamed_fields = BH_FIELDS("renamed", struct renamed, renamed_rows);
+
+static void
+test_keys_of_before(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        bh_rc rc;
+    } rows[] = {
+        { "its name", "{\"count\":3}", BH_OK },
+        { "the one before", "{\"number\":3}", BH_OK },
+        { "both", "{\"count\":3,\"number\":3}", BH_INVALID },
+        { "neither", "{\"text\":\"\"}", BH_INVALID },
+    };
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct renamed value;
+        struct bh_err err;
+        bh_rc rc = bh_json_decode(rows[i].text, strlen(rows[i].text), &renamed_fields, &value, arena, &err);
+
+        BH_CHECK_EQ(rows[i].name, rc, rows[i].rc);
+        if (rc == BH_OK)
+            BH_CHECK_EQ(rows[i].name, value.count, 3);
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_keys_of_before),
     cmocka_unit_test(test_out_of_memory_aborts),
     cmocka_unit_test(test_kinds),
     cmocka_unit_test(test_fractions_never_parse),

@@ -101,18 +101,28 @@ json_is_zero(const struct bh_field *field, const unsigned char *base)
     case BH_FIELD_ARRAY:
         return write_load_u32(base + field->count_offset) == 0;
     case BH_FIELD_LIST:
+    case BH_FIELD_ROWS:
         return ((const struct bh_list *)(const void *)position)->count == 0;
     case BH_FIELD_TEXTS:
         return ((const struct bh_texts *)(const void *)position)->count == 0;
     case BH_FIELD_STR:
         return position[0] == '\0';
+    case BH_FIELD_U64S:
+        return ((const struct bh_list *)(const void *)position)->count == 0;
+    case BH_FIELD_SLICE:
+    case BH_FIELD_JSON:
+    case BH_FIELD_AMOUNT:
+        return ((const struct bh_slice *)(const void *)position)->text == NULL;
     case BH_FIELD_BOOL:
     case BH_FIELD_U32:
     case BH_FIELD_I32:
     case BH_FIELD_U64:
     case BH_FIELD_NS:
+    case BH_FIELD_I64:
     case BH_FIELD_ENUM:
     case BH_FIELD_TEXT:
+    case BH_FIELD_LINES:
+    case BH_FIELD_POINTER:
     case BH_FIELD_HEX:
         for (uint32_t i = 0; i < field->size; i++)
             if (position[i])
@@ -131,6 +141,29 @@ write_all_zero(const struct bh_fields *fields, const unsigned char *base)
         if (!json_is_zero(&fields->fields[i], base))
             return false;
     return true;
+}
+
+/* Of a NULLABLE field: pointers come first in what has one. */
+static bool
+write_is_unset(const struct bh_field *field, const unsigned char *position)
+{
+    static const unsigned char unset[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
+    static const unsigned char null[sizeof(void *)] = { 0 };
+    bool number = field->kind == BH_FIELD_U32 || field->kind == BH_FIELD_I32 || field->kind == BH_FIELD_U64
+                  || field->kind == BH_FIELD_NS || field->kind == BH_FIELD_I64;
+
+    return number ? memcmp(position, unset, field->size) == 0 : memcmp(position, null, sizeof null) == 0;
+}
+
+static bool
+write_is_left_out(const struct bh_field *field, const unsigned char *base)
+{
+    if (field->flags & BH_FIELD_INPUT || field->kind == BH_FIELD_ROWS)
+        return true;
+    if (field->flags & (BH_FIELD_ALWAYS | BH_FIELD_REQUIRED))
+        return false;
+    return field->flags & BH_FIELD_NULLABLE ? write_is_unset(field, base + field->offset)
+                                            : json_is_zero(field, base);
 }
 
 static void
@@ -158,12 +191,43 @@ json_put_texts(struct bh_buf *out, const struct bh_texts *texts)
 }
 
 static void
+write_put_numbers(struct bh_buf *out, const struct bh_list *list)
+{
+    const uint64_t *numbers = list->items;
+
+    bh_buf_putc(out, '[');
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            bh_buf_putc(out, ',');
+        bh_json_put_u64(out, numbers[i]);
+    }
+    bh_buf_putc(out, ']');
+}
+
+static void
+write_put_lines(struct bh_buf *out, const char *line)
+{
+    const char *before = "";
+
+    bh_buf_putc(out, '[');
+    for (size_t length; line && *line; line += length + (line[length] == '\n')) {
+        length = strcspn(line, "\n");
+        bh_buf_puts(out, before);
+        bh_json_put_strn(out, line, length);
+        before = ",";
+    }
+    bh_buf_putc(out, ']');
+}
+
+static void
 json_put_number(struct bh_buf *out, const struct bh_field *field, const unsigned char *position)
 {
     if (field->kind == BH_FIELD_U32) {
         bh_buf_put_u64(out, write_load_u32(position));
     } else if (field->kind == BH_FIELD_I32) {
         bh_buf_put_i64(out, (int32_t)write_load_u32(position));
+    } else if (field->kind == BH_FIELD_I64) {
+        bh_buf_put_i64(out, (int64_t)write_load_u64(position));
     } else if (field->kind == BH_FIELD_NS) {
         bh_buf_putc(out, '"');
         bh_buf_put_u64(out, write_load_u64(position));
@@ -195,7 +259,12 @@ static void
 write_put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *base)
 {
     const unsigned char *position = base + field->offset;
+    const struct bh_slice *slice = (const struct bh_slice *)(const void *)position;
 
+    if (field->flags & BH_FIELD_NULLABLE && write_is_unset(field, position)) {
+        bh_buf_puts(out, "null");
+        return;
+    }
     switch (field->kind) {
     case BH_FIELD_BOOL:
         bh_buf_puts(out, *position ? "true" : "false");
@@ -204,7 +273,18 @@ write_put_field(struct bh_buf *out, const struct bh_field *field, const unsigned
     case BH_FIELD_I32:
     case BH_FIELD_U64:
     case BH_FIELD_NS:
+    case BH_FIELD_I64:
         json_put_number(out, field, position);
+        break;
+    case BH_FIELD_U64S:
+        write_put_numbers(out, (const struct bh_list *)(const void *)position);
+        break;
+    case BH_FIELD_SLICE:
+        bh_json_put_strn(out, slice->text, slice->length);
+        break;
+    case BH_FIELD_JSON:
+    case BH_FIELD_AMOUNT:
+        bh_buf_put(out, slice->text, slice->length);
         break;
     case BH_FIELD_ENUM:
         write_put_enum(out, field, position);
@@ -226,6 +306,12 @@ write_put_field(struct bh_buf *out, const struct bh_field *field, const unsigned
     case BH_FIELD_STRUCT:
         bh_json_encode(out, field->of, position);
         break;
+    case BH_FIELD_LINES:
+        write_put_lines(out, *(const char *const *)(const void *)position);
+        break;
+    case BH_FIELD_POINTER:
+        bh_json_encode(out, field->of, *(const void *const *)(const void *)position);
+        break;
     case BH_FIELD_ARRAY:
         BH_ASSERT(write_load_u32(base + field->count_offset) <= field->max);
         write_put_items(out, field->of, position, write_load_u32(base + field->count_offset));
@@ -236,30 +322,9 @@ write_put_field(struct bh_buf *out, const struct bh_field *field, const unsigned
         write_put_items(out, field->of, list->items, list->count);
         break;
     }
+    case BH_FIELD_ROWS: /* written before */
+        break;
     }
-}
-
-void
-bh_json_encode(struct bh_buf *out, const struct bh_fields *fields, const void *value)
-{
-    const uint32_t kept = BH_FIELD_ALWAYS | BH_FIELD_REQUIRED;
-    bool first = true;
-
-    bh_buf_putc(out, '{');
-    for (uint32_t i = 0; i < fields->count; i++) {
-        const struct bh_field *field = &fields->fields[i];
-        const unsigned char *base = value;
-
-        if (!(field->flags & kept) && json_is_zero(field, base))
-            continue;
-        if (!first)
-            bh_buf_putc(out, ',');
-        first = false;
-        bh_json_put_str(out, field->name);
-        bh_buf_putc(out, ':');
-        write_put_field(out, field, base);
-    }
-    bh_buf_putc(out, '}');
 }
 
 struct bh_json_writer
@@ -280,6 +345,33 @@ json_put_key(struct bh_json_writer *w, const char *key)
         return;
     bh_json_put_str(w->out, key);
     bh_buf_putc(w->out, ':');
+}
+
+static void
+write_put_members(struct bh_json_writer *w, const struct bh_fields *fields, const unsigned char *value)
+{
+    for (uint32_t i = 0; i < fields->count; i++) {
+        if (write_is_left_out(&fields->fields[i], value))
+            continue;
+        json_put_key(w, fields->fields[i].name);
+        write_put_field(w->out, &fields->fields[i], value);
+    }
+}
+
+void
+bh_json_encode(struct bh_buf *out, const struct bh_fields *fields, const void *value)
+{
+    struct bh_json_writer w = bh_json_begin(out);
+
+    bh_buf_putc(out, '{');
+    write_put_members(&w, fields, value);
+    bh_buf_putc(out, '}');
+}
+
+void
+bh_json_members(struct bh_json_writer *w, const struct bh_fields *fields, const void *value)
+{
+    write_put_members(w, fields, value);
 }
 
 void

@@ -171,10 +171,85 @@ test_no_room(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- what is only written ---- */
+
+struct shown {
+    struct bh_slice amount, json, slice;
+    int64_t left;
+    const char *lines, *text;
+    struct bh_list rows, u64s;
+    uint32_t old, null;
+    const struct sample_tenant *pointer;
+};
+static const struct bh_field shown_rows[] = {
+    BH_F(struct shown, amount, BH_FIELD_AMOUNT),
+    BH_F(struct shown, json, BH_FIELD_JSON),
+    BH_F(struct shown, left, BH_FIELD_I64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct shown, lines, BH_FIELD_LINES, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct shown, null, BH_FIELD_U32, .flags = BH_FIELD_REQUIRED | BH_FIELD_NULLABLE),
+    BH_F(struct shown, old, BH_FIELD_U32, .flags = BH_FIELD_DEPRECATED),
+    BH_F_OLD(struct shown, old, "older", BH_FIELD_U32),
+    BH_F(struct shown, pointer, BH_FIELD_POINTER, .of = &sample_tenant_fields),
+    BH_F(struct shown, rows, BH_FIELD_ROWS, .of = &sample_tenant_fields, .flags = BH_FIELD_REQUIRED),
+    BH_F(struct shown, slice, BH_FIELD_SLICE),
+    BH_F(struct shown, text, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED | BH_FIELD_NULLABLE),
+    BH_F(struct shown, u64s, BH_FIELD_U64S),
+};
+static const struct bh_fields shown_fields = BH_FIELDS("shown", struct shown, shown_rows);
+
+static void
+test_replies(void **state)
+{
+    static uint64_t both[] = { 1, UINT64_MAX };
+    static const struct sample_tenant tenant = { .id = 7 };
+    static const struct {
+        const char *name;
+        struct shown value;
+        const char *json;
+    } rows[] = {
+        { "zeros are values", { .left = 0 }, "{\"left\":0,\"null\":0,\"text\":null}" },
+        { "what is not known",
+          { .left = BH_UNSET, .null = BH_UNSET, .text = "" },
+          "{\"null\":null,\"text\":\"\"}" },
+        { "all",
+          { { "null", 4 },
+            { "{}", 2 },
+            { "a\nb", 1 },
+            -1 - 1,
+            "a\nb\n",
+            "t",
+            { NULL, 0 },
+            { both, 2 },
+            3,
+            4,
+            &tenant },
+          "{\"amount\":null,\"json\":{},\"left\":-2,\"lines\":[\"a\",\"b\"],\"null\":4,\"old\":3,"
+          "\"pointer\":{\"id\":7},\"slice\":\"a\",\"text\":\"t\",\"u64s\":[1,\"18446744073709551615\"]}" },
+        { "no lines are a list",
+          { .left = BH_UNSET, .lines = "" },
+          "{\"lines\":[],\"null\":0,\"text\":null}" },
+    };
+
+    assert_true(bh_fields_ordered(&shown_fields));
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        char memory[400];
+        struct bh_buf out;
+
+        bh_buf_init_fixed(&out, memory, sizeof memory);
+        bh_json_encode(&out, &shown_fields, &rows[i].value);
+        BH_CHECK_STR(rows[i].name, bh_buf_text(&out), rows[i].json);
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_strings),    cmocka_unit_test(test_numbers),
-    cmocka_unit_test(test_every_kind), cmocka_unit_test(test_zeros_are_left_out),
-    cmocka_unit_test(test_writer),     cmocka_unit_test(test_no_room),
+    cmocka_unit_test(test_replies),
+    cmocka_unit_test(test_strings),
+    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_every_kind),
+    cmocka_unit_test(test_zeros_are_left_out),
+    cmocka_unit_test(test_writer),
+    cmocka_unit_test(test_no_room),
 };
 
 BH_TEST_MAIN(tests)

@@ -18,7 +18,7 @@ HIDDEN = "\u001b[31m\u202e\ufe0f\u3164\ue000\U000e0041\u009b\u0085"
 BAD = f"x{HIDDEN}y"
 UNSEEN = [c for c in HIDDEN if c not in "[31m"]
 
-GPU = {"gpu": BAD, "index": 0, "model": BAD, "node": BAD, "uuid": BAD, "state": BAD, "pieces": [], "unmanaged_why": BAD,
+GPU = {"gpu": BAD, "index": 0, "model": BAD, "node": BAD, "uuid": BAD, "state": BAD, "partitions": [], "unmanaged_why": BAD,
        "unmanaged_fix": BAD}
 JOB = {"job": 1, "id": 1, "tenant": BAD, "name": BAD, "state": BAD, "sentence": BAD, "next": BAD, "reason": BAD, "gpu": BAD,
        "assumption": BAD}
@@ -35,7 +35,7 @@ ROUTES = {
     "GET /v1/gpus": {"items": [GPU, {**GPU, "node": "n"}]},
     "POST /v1/whatif": {"site": SITE, "job": JOB, "changes": [{**JOB, "kind": BAD, "for": BAD}], "assumption": BAD, "complete": True,
                         "changes_of_other_tenants": {BAD: 1}},
-    "POST /v1/layouts/diff": {"items": [{**GPU, "create": [BAD], "destroy": [BAD], "keep": [BAD], "waits": [{"piece": BAD, "job": 1}]}]},
+    "POST /v1/layouts/diff": {"items": [{**GPU, "create": [BAD], "destroy": [BAD], "keep": [BAD], "waits": [{"partition": BAD, "job": 1}]}]},
     "POST /v1/cordon": {"target": BAD},
     "POST /v1/uncordon": {"target": BAD},
     "POST /v1/verify?node=n": {"asked": 1, "verdicts": [{"node": BAD, "checks": [{"result": BAD, "name": BAD, "answer": BAD}]}]},

@@ -12,8 +12,10 @@ static const struct bh_field entry_rows[] = {
          .doc = "nothing is declared any more; what stands is left alone"),
     BH_F(struct bh_layout_entry, gpu, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 160,
          .doc = "\"GPU-...\", a node with a GPU's index, \"node/0\", or \"all\""),
-    BH_F_AS(struct bh_layout_entry, partitions, "pieces", BH_FIELD_TEXTS, .max = BH_LAYOUT_PARTITIONS_MAX,
-            .doc = "MIG profiles: \"1g.10gb x7\", \"3g.40gb@4\"; none: no instance at all"),
+    BH_F(struct bh_layout_entry, partitions, BH_FIELD_TEXTS, .max = BH_LAYOUT_PARTITIONS_MAX,
+         .doc = "MIG profiles: \"1g.10gb x7\", \"3g.40gb@4\"; none: no instance at all"),
+    BH_F_OLD(struct bh_layout_entry, partitions, "pieces", BH_FIELD_TEXTS, .max = BH_LAYOUT_PARTITIONS_MAX,
+             .doc = "now partitions"),
 };
 static const struct bh_fields entry_fields = BH_FIELDS("layout_entry", struct bh_layout_entry, entry_rows);
 

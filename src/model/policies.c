@@ -70,15 +70,15 @@ policies_check_datasets(const struct bh_site *site, const struct bh_texts *names
 static bh_rc
 policies_check_skus(const struct bh_site *site, const struct bh_site_policy *policy, struct bh_err *err)
 {
-    const struct bh_site_policy_partitions *partitions = policy->max_sku_pieces.items;
+    const struct bh_site_policy_partitions *partitions = policy->max_sku_partitions.items;
 
     for (uint32_t i = 0; i < policy->skus.count; i++)
         if (!policies_has_sku(site, policy->skus.items[i]))
             return bh_err_set(err, BH_INVALID, "skus[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
                               policy->skus.items[i]);
-    for (uint32_t i = 0; i < policy->max_sku_pieces.count; i++)
+    for (uint32_t i = 0; i < policy->max_sku_partitions.count; i++)
         if (!policies_has_sku(site, partitions[i].sku))
-            return bh_err_set(err, BH_INVALID, "max_sku_pieces[%" PRIu32 "]: no SKU \"%.63s\" in this file",
+            return bh_err_set(err, BH_INVALID, "max_sku_partitions[%" PRIu32 "]: no SKU \"%.63s\" in this file",
                               i, partitions[i].sku);
     return BH_OK;
 }

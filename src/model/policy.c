@@ -13,13 +13,15 @@
 enum { DAY_MIN = 1440, WEEK_MIN = 7 * DAY_MIN, ITEMS_MAX = 64, AHEAD_MAX_MIN = 14 * 60 };
 
 static const struct bh_field partitions_rows[] = {
-    BH_F_AS(struct bh_site_policy_partitions, partitions, "pieces", BH_FIELD_TEXT,
-            .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "of it at once at most"),
+    BH_F(struct bh_site_policy_partitions, partitions, BH_FIELD_TEXT,
+         .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "of it at once at most"),
+    BH_F_OLD(struct bh_site_policy_partitions, partitions, "pieces", BH_FIELD_TEXT, .max = 16,
+             .doc = "now partitions"),
     BH_F(struct bh_site_policy_partitions, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
          .doc = "a SKU's name"),
 };
 static const struct bh_fields partitions_fields =
-    BH_FIELDS("policy_pieces", struct bh_site_policy_partitions, partitions_rows);
+    BH_FIELDS("policy_partitions", struct bh_site_policy_partitions, partitions_rows);
 
 #define AMOUNT(member, text)                                                                                 \
     BH_F(struct bh_site_policy, member, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32, .doc = text)
@@ -40,10 +42,14 @@ static const struct bh_field policy_rows[] = {
     AMOUNT(max_gang, "members"),
     AMOUNT(max_jobs, "jobs that run or wait at once, with everything below"),
     AMOUNT(max_memory, "main memory of all members together: \"64Gi\""),
+    AMOUNT(max_partitions, "partitions of all members together"),
     AMOUNT(max_pending, "jobs that wait at once, with everything below"),
-    AMOUNT(max_pieces, "partitions of all members together"),
-    BH_F(struct bh_site_policy, max_sku_pieces, BH_FIELD_LIST, .of = &partitions_fields,
+    BH_F_OLD(struct bh_site_policy, max_partitions, "max_pieces", BH_FIELD_TEXT, .max = 32,
+             .doc = "now max_partitions"),
+    BH_F(struct bh_site_policy, max_sku_partitions, BH_FIELD_LIST, .of = &partitions_fields,
          .max = BH_POLICY_SKUS_MAX, .doc = "partitions of a SKU that run or are waited for at once"),
+    BH_F_OLD(struct bh_site_policy, max_sku_partitions, "max_sku_pieces", BH_FIELD_LIST,
+             .of = &partitions_fields, .max = BH_POLICY_SKUS_MAX, .doc = "now max_sku_partitions"),
     AMOUNT(max_time_limit, "\"24h\"; a job without a limit is over it"),
     WORDS(models, "GPU models; every one that keeps the job's SKU must be named"),
     WORDS(mounts, "folders, with what is below: \"/data\", \"rw:/scratch\"; \"none\""),
@@ -351,7 +357,7 @@ static const struct {
     MOST(max_jobs, jobs, bh_parse_u64),
     MOST(max_memory, memory_bytes, bh_parse_bytes),
     MOST(max_pending, pending, bh_parse_u64),
-    MOST(max_pieces, partitions, bh_parse_u64),
+    MOST(max_partitions, partitions, bh_parse_u64),
     MOST(max_time_limit, time_limit_ns, bh_parse_span),
 #undef MOST
 };
@@ -385,13 +391,13 @@ policy_read_partitions(const struct bh_list *list, struct bh_policy_rules *rules
     const struct bh_site_policy_partitions *items = list->items;
 
     if (list->count > BH_POLICY_SKUS_MAX)
-        return bh_err_set(err, BH_RANGE, "max_sku_pieces: more than %d", BH_POLICY_SKUS_MAX);
+        return bh_err_set(err, BH_RANGE, "max_sku_partitions: more than %d", BH_POLICY_SKUS_MAX);
     for (uint32_t i = 0; i < list->count; i++) {
         if (bh_parse_u64(items[i].partitions, &rules->sku_partitions[i], err) != BH_OK)
-            return bh_err_wrap(err, "max_sku_pieces[%" PRIu32 "]", i);
+            return bh_err_wrap(err, "max_sku_partitions[%" PRIu32 "]", i);
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(items[k].sku, items[i].sku) == 0)
-                return bh_err_set(err, BH_INVALID, "max_sku_pieces: %s is named twice", items[i].sku);
+                return bh_err_set(err, BH_INVALID, "max_sku_partitions: %s is named twice", items[i].sku);
     }
     return BH_OK;
 }
@@ -479,7 +485,7 @@ bh_site_policy_empty(const struct bh_site_policy *policy)
     for (size_t a = 0; a < BH_COUNT(amounts); a++)
         if (policy_amount_at(policy, a))
             return false;
-    return policy->max_sku_pieces.count == 0 && !policy->require_time_limit;
+    return policy->max_sku_partitions.count == 0 && !policy->require_time_limit;
 }
 
 static bh_rc
@@ -550,7 +556,7 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
     rc = policy_read_amounts(policy, &rules, err);
     if (rc != BH_OK)
         return rc;
-    rc = policy_read_partitions(&policy->max_sku_pieces, &rules, err);
+    rc = policy_read_partitions(&policy->max_sku_partitions, &rules, err);
     if (rc != BH_OK)
         return rc;
     rc = policy_read_all_hours(&policy->hours, &rules, err);
@@ -687,13 +693,13 @@ static bh_rc
 policy_check_partitions(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
                         struct bh_err *err)
 {
-    const struct bh_site_policy_partitions *over = above->text->max_sku_pieces.items;
-    const struct bh_site_policy_partitions *items = below->text->max_sku_pieces.items;
+    const struct bh_site_policy_partitions *over = above->text->max_sku_partitions.items;
+    const struct bh_site_policy_partitions *items = below->text->max_sku_partitions.items;
 
-    for (uint32_t i = 0; i < below->text->max_sku_pieces.count; i++)
-        for (uint32_t k = 0; k < above->text->max_sku_pieces.count; k++)
+    for (uint32_t i = 0; i < below->text->max_sku_partitions.count; i++)
+        for (uint32_t k = 0; k < above->text->max_sku_partitions.count; k++)
             if (strcmp(items[i].sku, over[k].sku) == 0 && below->sku_partitions[i] > above->sku_partitions[k])
-                return policy_widens("max_sku_pieces", items[i].sku, err);
+                return policy_widens("max_sku_partitions", items[i].sku, err);
     return BH_OK;
 }
 

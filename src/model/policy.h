@@ -15,8 +15,8 @@ struct bh_site_policy_partitions {
 
 struct bh_site_policy {
     struct bh_texts contracts, datasets, egress, egress_deny, hours, images, kinds, labels;
-    const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_pieces;
-    struct bh_list max_sku_pieces; /* struct bh_site_policy_partitions */
+    const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_partitions;
+    struct bh_list max_sku_partitions; /* struct bh_site_policy_partitions */
     const char *max_time_limit;
     struct bh_texts models, mounts, networks, priorities;
     bool require_time_limit;

@@ -43,11 +43,12 @@ policies_are_read(void **state)
         { "all entries",
           "contracts: [requeue]\nhours: [mon-fri 08:00-18:00 +01:00]\nkinds: [batch]\n"
           "labels: [team, env=dev|prod]\nmax_count: 2\nmax_cpu: 0.5\nmax_gang: 4\nmax_jobs: 5\n"
-          "max_memory: 64Gi\nmax_pending: 0\nmax_pieces: 8\nmax_sku_pieces: [{sku: small, pieces: 4}]\n"
+          "max_memory: 64Gi\nmax_pending: 0\nmax_partitions: 8\nmax_sku_partitions: [{sku: small, partitions: 4}]\n"
           "max_time_limit: 24h\nmodels: [H100-80GB]\nmounts: [/data, \"rw:/scratch\"]\n"
           "priorities: [low, normal]\nrequire_time_limit: true\nimages: [host, \"dir:/srv/roots\"]\n"
           "skus: [small]\n",
           BH_OK, "" },
+        { "keys of before", "max_pieces: 8\nmax_sku_pieces: [{sku: small, pieces: 4}]\n", BH_OK, "" },
         { "an empty list", "skus: []", BH_INVALID, "skus: an empty list" },
         { "a network", "networks: [host]", BH_INVALID, "networks[0]: \"host\" is not known" },
         { "egress by name", "egress: [example.org tcp 443]", BH_INVALID,
@@ -68,8 +69,8 @@ policies_are_read(void **state)
         { "an image that is none", "images: [docker]", BH_INVALID, "images[0]" },
         { "a label without a name", "labels: [=x]", BH_INVALID, "labels[0]" },
         { "a label without a value", "labels: [x=]", BH_INVALID, "labels[0]" },
-        { "a SKU twice", "max_sku_pieces: [{sku: s, pieces: 1}, {sku: s, pieces: 2}]", BH_INVALID,
-          "max_sku_pieces: s is named twice" },
+        { "a SKU twice", "max_sku_partitions: [{sku: s, partitions: 1}, {sku: s, partitions: 2}]", BH_INVALID,
+          "max_sku_partitions: s is named twice" },
         { "no time", "max_time_limit: soon", BH_INVALID, "max_time_limit" },
     };
 
@@ -249,14 +250,14 @@ a_policy_below_can_only_narrow(void **state)
         { "labels: [env=dev|prod]", "labels: [env=prod]", "labels: [env]", "labels: env" },
         { "max_count: 4", "max_count: 4", "max_count: 5", "max_count: 5" },
         { "max_gang: 4", "max_gang: 1", "max_gang: 5", "max_gang: 5" },
-        { "max_pieces: 4", "max_pieces: 0", "max_pieces: 5", "max_pieces: 5" },
+        { "max_partitions: 4", "max_partitions: 0", "max_partitions: 5", "max_partitions: 5" },
         { "max_cpu: 4", "max_cpu: 3.5", "max_cpu: 4.5", "max_cpu: 4.5" },
         { "max_memory: 4Gi", "max_memory: 4096Mi", "max_memory: 5Gi", "max_memory: 5Gi" },
         { "max_time_limit: 1h", "max_time_limit: 60m", "max_time_limit: 61m", "max_time_limit: 61m" },
         { "max_jobs: 4", "max_jobs: 3", "max_jobs: 5", "max_jobs: 5" },
         { "max_pending: 4", "max_pending: 3", "max_pending: 5", "max_pending: 5" },
-        { "max_sku_pieces: [{sku: s, pieces: 4}]", "max_sku_pieces: [{sku: s, pieces: 4}, {sku: t, pieces: 9}]",
-          "max_sku_pieces: [{sku: s, pieces: 5}]", "max_sku_pieces: s" },
+        { "max_sku_partitions: [{sku: s, partitions: 4}]", "max_sku_partitions: [{sku: s, partitions: 4}, {sku: t, partitions: 9}]",
+          "max_sku_partitions: [{sku: s, partitions: 5}]", "max_sku_partitions: s" },
         { "hours: [mon-fri 08:00-18:00]", "hours: [mon-thu 09:00-17:00, fri 08:00-12:00]",
           "hours: [mon-sat 08:00-18:00]", "hours: mon-sat" },
         { "hours: [mon-fri 08:00-18:00]", "hours: [tue 10:00-20:00 +02:00]",

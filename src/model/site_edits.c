@@ -5,7 +5,7 @@ static const struct bh_edit_key keys[] = {
     { "binding", "role principal group gid tenant" },
     { "dataset_grant", "tenant principal role label" },
     { "gpu", "uuid" },
-    { "policy_pieces", "sku" },
+    { "policy_partitions", "sku" },
     { "quota", "sku model" },
     { "site_mount", "path tenant" },
     { "sku_model", "model profile share" },

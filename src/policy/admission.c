@@ -75,9 +75,9 @@ uint64_t
 bh_admission_sku_partitions(const struct bh_admission_policy *policy, const char *sku)
 {
     const struct bh_site_policy *text = policy->rules.text;
-    const struct bh_site_policy_partitions *items = text->max_sku_pieces.items;
+    const struct bh_site_policy_partitions *items = text->max_sku_partitions.items;
 
-    for (uint32_t i = 0; i < text->max_sku_pieces.count; i++)
+    for (uint32_t i = 0; i < text->max_sku_partitions.count; i++)
         if (strcmp(items[i].sku, sku) == 0)
             return policy->rules.sku_partitions[i];
     return UINT64_MAX;

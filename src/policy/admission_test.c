@@ -133,7 +133,7 @@ each_entry_admits_and_denies(void **state)
           "policy.labels of acme/vision: a job must have the label env=dev|prod" },
         { "max_count: 2", "count: 2", "count: 3", BH_ADMISSION_COUNT, "policy.max_count of acme/vision: 3 partitions of a member are more than 2" },
         { "max_gang: 2", "gang: 2", "gang: 3", BH_ADMISSION_GANG, "policy.max_gang of acme/vision: 3 members are more than 2" },
-        { "max_pieces: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PARTITIONS, "policy.max_pieces of acme/vision: 8 partitions are more than 6" },
+        { "max_partitions: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PARTITIONS, "policy.max_partitions of acme/vision: 8 partitions are more than 6" },
         { "max_cpu: 4", "cpu: 2\ngang: 2", "cpu: 2\ngang: 3", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: 6000 thousandths of a core are more than 4000" },
         { "max_cpu: 4", NULL, "", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: cores are not said, and limited" },
         { "max_memory: 4Gi", "memory: 4Gi", "memory: 2Gi\ngang: 3", BH_ADMISSION_MEMORY, "policy.max_memory of acme/vision: 6144 MiB of memory are more than 4096" },
@@ -180,10 +180,10 @@ caps_are_judged_by_what_there_is(void **state)
         { "max_jobs: 0", "", { 0, 0, 0 }, "policy.max_jobs of acme/vision: 0 jobs there are, 1 more would be over 0" },
         { "max_pending: 2", "", { 9, 1, 0 }, "" },
         { "max_pending: 2", "", { 0, 2, 0 }, "policy.max_pending of acme/vision: 2 waiting jobs there are, 1 more would be over 2" },
-        { "max_sku_pieces: [{sku: small, pieces: 6}]", "gang: 2\ncount: 2", { 0, 0, 2 }, "" },
-        { "max_sku_pieces: [{sku: small, pieces: 6}]", "gang: 2\ncount: 2", { 0, 0, 3 },
-          "policy.max_sku_pieces of acme/vision: 3 small there are, 4 more would be over 6" },
-        { "max_sku_pieces: [{sku: large, pieces: 0}]", "", { 9, 9, 9 }, "" },
+        { "max_sku_partitions: [{sku: small, partitions: 6}]", "gang: 2\ncount: 2", { 0, 0, 2 }, "" },
+        { "max_sku_partitions: [{sku: small, partitions: 6}]", "gang: 2\ncount: 2", { 0, 0, 3 },
+          "policy.max_sku_partitions of acme/vision: 3 small there are, 4 more would be over 6" },
+        { "max_sku_partitions: [{sku: large, partitions: 0}]", "", { 9, 9, 9 }, "" },
     };
     /* clang-format on */
 

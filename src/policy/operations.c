@@ -16,7 +16,8 @@ const char *const bh_method_names[BH_METHODS] = {
 #define IS_NONE(request) (sizeof(request) == sizeof "NONE" && (request)[0] == 'N')
 
 static const struct bh_operation_row rows[BH_OPERATIONS] = {
-#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)                 \
+#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, handler, runner,      \
+                     reply, text)                                                                            \
     [BH_OP_##op] = { .id = BH_OP_##op,                                                                       \
                      .name = #op,                                                                            \
                      .method = BH_##http_method,                                                             \
@@ -33,7 +34,8 @@ static const struct bh_operation_row rows[BH_OPERATIONS] = {
 
 /* An operation without a permission does not compile: open are only those that name nobody,
  * and asking who one is. */
-#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)                 \
+#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, handler, runner,      \
+                     reply, text)                                                                            \
     _Static_assert(sizeof(permission) > 1 || BH_SCOPE_##whose == BH_SCOPE_NOBODY                             \
                        || BH_OP_##op == BH_OP_WHOAMI,                                                        \
                    #op " names no verb");

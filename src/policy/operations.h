@@ -11,7 +11,8 @@ enum bh_method { BH_GET, BH_POST, BH_PUT, BH_DELETE, BH_METHODS };
 extern const char *const bh_method_names[BH_METHODS];
 
 enum bh_operation {
-#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary) BH_OP_##id,
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
+    BH_OP_##id,
 #include "tables/operations.tbl"
 #undef BH_OPERATION
     BH_OPERATIONS

@@ -210,7 +210,7 @@ def instances(site):
 
 def pieces(site):
     return sorted((g["uuid"], p["profile"]) for g in site.client().get("/v1/gpus")["items"]
-                  for p in g["pieces"] if p["profile"] != "whole")
+                  for p in g["partitions"] if p["profile"] != "whole")
 
 
 def check_instances(site, found):
@@ -219,7 +219,7 @@ def check_instances(site, found):
     except RuntimeError:
         pass
     found.check("no leaked MIG instance", instances(site) == pieces(site), instances(site), pieces(site))
-    held = [p for g in site.client().get("/v1/gpus")["items"] for p in g["pieces"] if p["state"] != "idle"]
+    held = [p for g in site.client().get("/v1/gpus")["items"] for p in g["partitions"] if p["state"] != "idle"]
     found.check("no piece is held", not held, held)
 
 

@@ -254,7 +254,7 @@ class Walk:
         revision = self.ask("SITE_REVISIONS", by="erin")["present"]
         self.ask("SITE_REVISION", at=revision, by="erin")
         self.ask("SITE_DIFF", query=f"from={revision}", by="erin")
-        layout = {"layouts": [{"gpu": "all", "pieces": []}]}
+        layout = {"layouts": [{"gpu": "all", "partitions": []}]}
         self.ask("LAYOUT_DIFF", layout, by="erin")
         self.ask("LAYOUT_APPLY", layout, by="erin")
         self.ask("LAYOUT_ROLLBACK", by="erin")

@@ -71,7 +71,7 @@ def suggest(site):
     site.await_state(moved, "running")
     equal("once", [site.job(moved)["restarts"], site.job(stays)["restarts"]], [1, 0])
     to = {p["gpu"] for p in plan["moves"][0]["to"]}
-    pieces = [(g["uuid"], p.get("job")) for g in site.client().get("/v1/gpus")["items"] for p in g["pieces"]]
+    pieces = [(g["uuid"], p.get("job")) for g in site.client().get("/v1/gpus")["items"] for p in g["partitions"]]
     equal("where it was to", {uuid for uuid, job in pieces if job == moved}, to)
     contains("why", site.cli(None, "why", str(moved), check=0).stdout, f"to make room for job {big}")
     contains("not twice", site.cli(None, "defrag", "--apply", plan["token"]).stderr, "things have changed since the plan")

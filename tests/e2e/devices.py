@@ -34,7 +34,7 @@ def hung_call(site):
     others run on, the API answers, and work goes on elsewhere"""
     needs_smi_in_jobs(site.dir / "lib/libnvidia-ml.so.1")
     beside = site.submit(*WAIT, tenant="acme/speech/asr", sku="large")
-    pieces = site.await_state(beside, "running")["pieces"]
+    pieces = site.await_state(beside, "running")["partitions"]
     children = set(site.processes("bulkhead-gpu"))
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement hang count=1\n")
     job, node = site.submit("bulkhead-smi", "-L", sku="medium"), site.node.pid
@@ -44,10 +44,10 @@ def hung_call(site):
     equal("the job", done["state"], "completed")
     equal("the node", (site.node.poll(), site.node.pid), (None, node))
     row = site.job(beside)
-    equal("neighbour", (row["state"], row["restarts"], row["pieces"]), ("running", 0, pieces))
+    equal("neighbour", (row["state"], row["restarts"], row["partitions"]), ("running", 0, pieces))
     fenced = [g["uuid"] for g in gpus(site) if g["fenced"]]
     equal("fenced GPUs", len(fenced), 1)
-    assert not pieces.startswith(fenced[0][:12]) and not done["pieces"].startswith(fenced[0][:12])
+    assert not pieces.startswith(fenced[0][:12]) and not done["partitions"].startswith(fenced[0][:12])
     site.until(lambda: set(site.processes("bulkhead-gpu")) not in (set(), children), what="another child")
 
 
@@ -60,7 +60,7 @@ def failed_call(site):
     for _ in range(3):
         job, _ = site.run("bulkhead-smi", "-L")
         equal("job", job["state"], "completed")
-    ours = sum(len(g["pieces"]) for g in gpus(site))
+    ours = sum(len(g["partitions"]) for g in gpus(site))
     equal("instances", smi(site).count("  MIG "), ours)
 
 
@@ -69,7 +69,7 @@ def lost_gpu(site):
     "a GPU that falls off the bus is fenced: its job ends as gpu_lost or is queued again, new ones run elsewhere"
     jobs = [site.submit(*WAIT, sku="large", tenant="acme/vision/batch") for _ in range(2)]
     rows = [site.await_state(j, "running") for j in jobs]
-    victim = next(g for g in gpus(site) if g["uuid"].startswith(rows[0]["pieces"].split()[0]))
+    victim = next(g for g in gpus(site) if g["uuid"].startswith(rows[0]["partitions"].split()[0]))
     control(site, f"gpu={victim['id'] - 1} lost\n")  # with XID 79 the node gets no new work: e2e/health
     site.until(lambda: next(g for g in gpus(site) if g["id"] == victim["id"])["fenced"], what="a fence")
     site.until(lambda: site.job(jobs[0])["state"] != "running", what="an end of the job")
@@ -77,7 +77,7 @@ def lost_gpu(site):
     for job in jobs:
         site.client().post(f"/v1/jobs/{job}/cancel")
     job, _ = site.run("true", sku="large", tenant="acme/speech/asr")
-    equal("new job", (job["state"], job["pieces"].startswith(rows[1]["pieces"].split()[0])), ("completed", True))
+    equal("new job", (job["state"], job["partitions"].startswith(rows[1]["partitions"].split()[0])), ("completed", True))
 
 
 FOREIGN = """
@@ -142,7 +142,7 @@ def foreign_instances(site):
     "what keeps a GPU unmanaged is said wherever one looks, with what to do; when that is done it is managed by itself"
     job = site.submit("true")
     site.await_state(job, "completed")
-    used = next(g for g in gpus(site) if g["pieces"])
+    used = next(g for g in gpus(site) if g["partitions"])
     site.stop(site.node)
     (site.dir / "node/journal").unlink()
     site.start_node()

@@ -54,7 +54,7 @@ def restart_node(site):
 def place(site, job):
     """(GPU index, place) of a job's first piece."""
     for one in gpus(site):
-        for piece in one["pieces"]:
+        for piece in one["partitions"]:
             if piece.get("job") == job:
                 return one["index"], piece["start"]
     raise AssertionError(f"job {job} has no piece")
@@ -118,17 +118,17 @@ def kill_node(site):
 def lost_with_idle_instances(site):
     "the idle instances of a GPU that is lost when its node starts are Bulkhead's when it answers again"
     site.await_state(site.submit("true"), "completed")
-    [used] = [one for one in gpus(site) if one["pieces"]]
-    index, before = used["index"], used["pieces"]
+    [used] = [one for one in gpus(site) if one["partitions"]]
+    index, before = used["index"], used["partitions"]
     simctl(site, "lose", str(index))
     await_health(site, index, "lost")
     for _ in range(2):
         kill_node(site)
         lost = gpu(site, index)
-        equal("what it is", (lost["health"], lost["managed"], lost["pieces"]), ("lost", True, before))
+        equal("what it is", (lost["health"], lost["managed"], lost["partitions"]), ("lost", True, before))
     simctl(site, "clear")
     back = await_health(site, index, "ok")
-    equal("it is back", (back["managed"], back["mode"], back["pieces"]), (True, "mig", before))
+    equal("it is back", (back["managed"], back["mode"], back["partitions"]), (True, "mig", before))
     site.cli(None, "cordon", f"gpu{1 - index}", "--reason", "the test's", check=0)
     site.await_state(site.submit("true"), "completed")
 

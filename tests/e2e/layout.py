@@ -30,7 +30,7 @@ def rows(site):
 
 
 def standing(row):
-    return sorted(piece["piece"] for piece in row["stands"] if piece["state"] in ("idle", "leased"))
+    return sorted(one["partition"] for one in row["partitions"] if one["state"] in ("idle", "leased"))
 
 
 @tap.test(topology="3x H100-80GB")
@@ -38,7 +38,7 @@ def declared(site):
     """a layout is diffed, rehearsed, made, told and rolled back; GPUs that it does not name are left
     alone (complaints 7 and 9), what stands is what is read back (6), and a piece in use is not touched (3)"""
     node = site.client().get("/v1/nodes")["items"][0]["name"]
-    seven = write(site, f"layouts:\n- {{gpu: {node}/0, pieces: [1g.10gb x7]}}\n- {{gpu: {node}/2, pieces: [3g.40gb@0, 1g.10gb]}}\n")
+    seven = write(site, f"layouts:\n- {{gpu: {node}/0, partitions: [1g.10gb x7]}}\n- {{gpu: {node}/2, partitions: [3g.40gb@0, 1g.10gb]}}\n")
     shown = site.cli(None, "layout", "diff", seven, check=1).stdout
     for part in ("+ 1g.10gb@6", "+ 3g.40gb@0", "+ 1g.10gb@4", "9 changes on 2 GPUs"):
         contains("diff", shown, part)
@@ -57,7 +57,7 @@ def declared(site):
     job = site.submit(*HOLD_ON, tenant="acme/vision/train", sku="small")
     site.await_state(job, "running")
     equal("ready at once", sum("carved" in r["verb"] for r in site.leaves()), carved)
-    halves = write(site, "layouts:\n- {gpu: all, pieces: [3g.40gb x2]}\n")
+    halves = write(site, "layouts:\n- {gpu: all, partitions: [3g.40gb x2]}\n")
     contains("what it waits for", site.cli(None, "layout", "diff", halves).stdout, f"is in use by job {job}")
     done = site.cli(None, "layout", "apply", halves)
     equal("it waits", done.returncode, 7)
@@ -69,8 +69,8 @@ def declared(site):
     site.cli(None, "layout", "rollback", check=0)
     now = rows(site)
     equal("rolled back", [standing(now[i]) for i in range(3)], [SEVEN, [], ["1g.10gb@4", "3g.40gb@0"]])
-    for text, words in (("{gpu: GPU-none, pieces: []}", "there is no GPU"), ("{gpu: all, pieces: [2g.20gb x4]}", "does not fit"),
-                        ("{gpu: all, pieces: [9g.10gb]}", "have no MIG profile 9g.10gb")):
+    for text, words in (("{gpu: GPU-none, partitions: []}", "there is no GPU"), ("{gpu: all, partitions: [2g.20gb x4]}", "does not fit"),
+                        ("{gpu: all, partitions: [9g.10gb]}", "have no MIG profile 9g.10gb")):
         refused = site.cli(None, "layout", "apply", write(site, f"layouts:\n- {text}\n", "bad.yaml"))
         equal("refused", refused.returncode, 3)
         contains("one clear line", refused.stderr, words)
@@ -83,17 +83,17 @@ def declared(site):
 def taken_back(site):
     """a change that fails in the middle is taken back whole, and the failure is told with its GPU and
     cause (complaints 2 and 6); an instance that is held for a while is tried again (complaint 4)"""
-    whole = write(site, "layouts:\n- {gpu: all, pieces: [3g.40gb x2]}\n")
+    whole = write(site, "layouts:\n- {gpu: all, partitions: [3g.40gb x2]}\n")
     site.cli(None, "layout", "apply", whole, "-q", check=0)
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement gpu=1 fail=INSUFFICIENT_RESOURCES count=1\n")
-    failed = site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, pieces: [1g.10gb x7]}\n"))
+    failed = site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, partitions: [1g.10gb x7]}\n"))
     equal("failed", failed.returncode != 0, True)
     contains("whole", failed.stderr, "all of it was taken back")
     equal("as before", [standing(row) for row in rows(site).values()], [["3g.40gb@0", "3g.40gb@4"]] * 2)
     equal("both went back", {row["state"] for row in rows(site).values()}, {"undone"})
     # held by somebody for a moment: the order waits, the node does not
     control(site, "nvmlGpuInstanceDestroy gpu=0 fail=IN_USE count=9\n")
-    site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, pieces: [7g.80gb]}\n"), "-q", check=0)
+    site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, partitions: [7g.80gb]}\n"), "-q", check=0)
     equal("in the end", [standing(row) for row in rows(site).values()], [["7g.80gb@0"]] * 2)
 
 
@@ -101,9 +101,9 @@ def taken_back(site):
 def crashes(site):
     """kill -9 of node and daemon in the middle of a change, a GPU that lost its instances and its MIG mode:
     it stands again after each start, nothing is left over (complaint 10)"""
-    site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, pieces: [3g.40gb x2]}\n"), "-q", check=0)
+    site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, partitions: [3g.40gb x2]}\n"), "-q", check=0)
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement delay-ms=150\n")
-    path = write(site, "layouts:\n- {gpu: all, pieces: [1g.10gb x7]}\n")
+    path = write(site, "layouts:\n- {gpu: all, partitions: [1g.10gb x7]}\n")
     change = subprocess.Popen([site.program("bulkhead"), "--socket", site.socket, "layout", "apply", path],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     site.until(lambda: any("1g.10gb@0" in standing(row) for row in rows(site).values()), what="the middle")
@@ -143,7 +143,7 @@ def old_driver(site):
     site.await_state(other, "running")
     site.client().post(f"/v1/jobs/{other}/cancel")
     site.await_state(other, "cancelled")
-    site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, pieces: [1g.10gb x7]}\n"), "-q", "--wait", "20s", check=0)
+    site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, partitions: [1g.10gb x7]}\n"), "-q", "--wait", "20s", check=0)
     jobs = [site.submit(*HOLD_ON, tenant=t, sku="small") for t in ("acme/vision/train", "acme/speech/asr")]
     for job in jobs:
         site.await_state(job, "running")
@@ -181,7 +181,7 @@ def sizes(site):
         site.await_state(job, "running")
     third = site.submit(*HOLD_ON, sku="medium", cpu="0.1")
     site.await_state(third, "running")
-    kept = {job: site.job(job)["pieces"] for job in jobs + [third]}
+    kept = {job: site.job(job)["partitions"] for job in jobs + [third]}
     for job in jobs + [third]:
         contains("which keeps it", kept[job], "3g.40gb" if "3g.40gb" in kept[job] else "whole")
         contains("ps shows it", site.cli(None, "ps", "-o", "wide", check=0).stdout, kept[job])

@@ -259,7 +259,7 @@ def unclean(site):
     contains("why", said["why"], "no libcuda.so.1")
     with_cuda(site, "gpu=0 stuck\n")
     waiting = site.submit("true", tenant=B, sku="full")
-    site.until(lambda: [p for g in site.client().get("/v1/gpus")["items"] for p in g["pieces"] if p["state"] == "quarantined"],
+    site.until(lambda: [p for g in site.client().get("/v1/gpus")["items"] for p in g["partitions"] if p["state"] == "quarantined"],
                what="a quarantined piece")
     failed = receipts(site, "dave")[-1]
     equal("receipt", (failed["result"], failed["unfilled"], failed["tries"]), ("failed", 1, 2))

@@ -38,16 +38,16 @@ def shared(site):
     second = site.submit(*HOLD_ON, tenant="acme/vision/batch", sku="quarter")
     for job in (first, second):
         site.await_state(job, "running")
-        contains("which share", site.job(job)["pieces"], "1/4:18446Mi+hard@")
+        contains("which share", site.job(job)["partitions"], "1/4:18446Mi+hard@")
         contains("describe", site.cli(None, "describe", str(job), check=0).stdout, "1/4:18446Mi+hard")
     contains("ps", site.cli(None, "ps", "-o", "wide", check=0).stdout, "1/4:18446Mi+hard")
     gpu = site.client().get("/v1/gpus")["items"][0]
     equal("mode", gpu["mode"], "shared")
     schemas = site.client().get("/openapi.json")["components"]["schemas"]
-    for schema, shown in (("gpu_shown", gpu), ("gpu_piece", gpu["pieces"][0]), ("gpu_parts", gpu["used"])):
+    for schema, shown in (("gpu_shown", gpu), ("gpu_partition", gpu["partitions"][0]), ("gpu_parts", gpu["used"])):
         equal(f"as documented: {schema}", [sorted(set(shown) - set(schemas[schema]["properties"])),
                                            sorted(set(schemas[schema]["required"]) - set(shown))], [[], []])
-    equal("both are shares", [piece["grade"] for piece in gpu["pieces"]], ["F", "F"])
+    equal("both are shares", [piece["grade"] for piece in gpu["partitions"]], ["F", "F"])
     equal("used", [gpu["used"]["compute"], gpu["used"]["memory"]], [2100, 1900])
     equal("kept back", gpu["unusable"]["memory"], 22 + 2 * 31)
     contains("table", site.cli(None, "gpu", check=0).stdout, "shared")

@@ -43,8 +43,8 @@ def two_tenants(site):
         contains("describe says the form and why", " ".join(shown.split()), "it has a MIG instance: the boundary hard of")
     rows = [site.job(j) for j in jobs]
     equal("states", [r["state"] for r in rows], ["running", "running"])
-    equal("GPUs in use", len({r["pieces"].split()[0] for r in rows}), 1)
-    equal("instances in use", len({r["pieces"] for r in rows}), 2)
+    equal("GPUs in use", len({r["partitions"].split()[0] for r in rows}), 1)
+    equal("instances in use", len({r["partitions"] for r in rows}), 2)
     seen = [re.findall(r"UUID: (MIG-[0-9a-f-]+)", site.log(j)) for j in jobs]
     equal("devices seen inside each", [len(s) for s in seen], [1, 1])
     assert seen[0] != seen[1], "both see the same device"
@@ -234,7 +234,7 @@ def killed_daemon(site):
     equal("site file", site.client().get("/v1/site"), whole)
     for job, row in before.items():
         now = site.job(job)
-        for key in ("state", "pieces", "restarts", "started_ns", "tenant", "name"):
+        for key in ("state", "partitions", "restarts", "started_ns", "tenant", "name"):
             equal(f"job {job}'s {key}", now[key], row[key])
     site.let_go(alive)
     done = site.await_state(alive, "completed")
@@ -283,10 +283,10 @@ def gang_ranks(site):
                        tenant=BATCH, client=site.client("alice"))
     row = site.await_state(gang, "running")
     equal("members", [(m["member"], m["state"]) for m in row["members"]], [(i, "running") for i in range(3)])
-    equal("pieces", len({str(m["pieces"]) for m in row["members"]}), 3)
+    equal("pieces", len({str(m["partitions"]) for m in row["members"]}), 3)
     equal("nodes", len({m["node"] for m in row["members"]}), 1)
-    pieces = [piece for member in row["members"] for piece in member["pieces"]]
-    equal("all in its row", row["pieces"], ", ".join(f"{p['gpu'][:12]} {p['profile']}@{p['start']}" for p in pieces))
+    pieces = [piece for member in row["members"] for piece in member["partitions"]]
+    equal("all in its row", row["partitions"], ", ".join(f"{p['gpu'][:12]} {p['profile']}@{p['start']}" for p in pieces))
     for rank in range(3):
         site.let_go(gang, rank)
     done = site.await_state(gang, "completed")

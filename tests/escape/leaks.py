@@ -78,7 +78,7 @@ def churn(site, tenant, until, seen):
             if chance.random() < 0.125:
                 cancel(client, chance.choice(going))
         active = {j["id"]: j for j in client.get(f"/v1/jobs?tenant=acme/t{tenant}&active=true&limit=100")["items"]}
-        seen.update({j["id"]: (tenant, j["pieces"].split()[0]) for j in active.values() if j.get("pieces")})
+        seen.update({j["id"]: (tenant, j["partitions"].split()[0]) for j in active.values() if j.get("partitions")})
         going = [j for j in going if j in active]
         time.sleep(0.05)
     client.close()
@@ -100,7 +100,7 @@ def fill(site):
     client = site.client()  # the other connection has been idle for too long
     for job in jobs:
         cancel(client, job)
-    return {(int(row["tenant"][-1]), row["pieces"].split()[0]) for row in rows}
+    return {(int(row["tenant"][-1]), row["partitions"].split()[0]) for row in rows}
 
 
 def run_for(site, seconds, seen):
@@ -185,7 +185,7 @@ def instances(site):
 
 
 def pieces(site):
-    return [p for g in site.client("erin").get("/v1/gpus")["items"] for p in g["pieces"] if p["profile"] != "whole"]
+    return [p for g in site.client("erin").get("/v1/gpus")["items"] for p in g["partitions"] if p["profile"] != "whole"]
 
 
 def settle(site, wanted=None):

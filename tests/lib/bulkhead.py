@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import closing
+import schema
 
 DAEMON_UID = 64101
 SLOW = float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))  # so many times more patience
@@ -114,6 +115,9 @@ class UnixConnection(http.client.HTTPConnection):
             _be(0)
 
 
+_documents = []  # /openapi.json, once it was read
+
+
 class Client:
     """One keep-alive connection of one person: peer credentials are the identity."""
 
@@ -134,11 +138,27 @@ class Client:
                     self.connection = self.open()
                 self.connection.request(method, path, data, head)
                 reply = self.connection.getresponse()
-                return reply.status, reply.headers, reply.read().decode(errors="replace")
+                text = reply.read().decode(errors="replace")
+                break
             except (OSError, http.client.HTTPException):
                 self.close()
                 if last or method != "GET":
                     raise
+        self.check_schema(method, path, (reply.status, reply.headers.get("Content-Type", ""), text))
+        return reply.status, reply.headers, text
+
+    def check_schema(self, method, path, reply):
+        """Each reply that a test receives is what /openapi.json says."""
+        if not _documents:
+            connection = self.open()
+            try:
+                connection.request("GET", "/openapi.json")
+                _documents.append(schema.Document(connection.getresponse().read()))
+            except (OSError, http.client.HTTPException):
+                return  # it is about to end: what comes next is checked
+            finally:
+                connection.close()
+        schema.check(_documents[0], method, path, reply)
 
     def request(self, method, path, body=None, headers=None):
         status, head, text = self.exchange(method, path, body, headers)

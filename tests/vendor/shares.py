@@ -55,7 +55,7 @@ def in_job(site, commands):
     site.until(lambda: "READY" in site.log(beside), what="the neighbour's memory")
     job = site.submit("sh", "-c", WATCHED % (HELD_MIB, programs.script(commands)), tenant="acme/vision/train", sku="quarter")
     site.await_state(job, "running")
-    equal("on one GPU", [len(gpu["pieces"]) for gpu in site.client().get("/v1/gpus")["items"]], [2, 0])
+    equal("on one GPU", [len(gpu["partitions"]) for gpu in site.client().get("/v1/gpus")["items"]], [2, 0])
     site.await_state(job, "completed", seconds=150)
     site.client().post(f"/v1/jobs/{beside}/cancel")
     site.await_state(beside, "cancelled")

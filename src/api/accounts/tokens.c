@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "api/request/token.h"
 #include "base/utf8.h"
 
@@ -61,7 +62,7 @@ bh_tokens_create(struct bh_call *call, struct bh_err *err)
 
 struct token_list {
     struct bh_call *call;
-    struct bh_json_writer w;
+    struct bh_rows rows;
     bool any;   /* the caller sees everybody's */
     bool found; /* revoking: it is there, and his */
 };
@@ -83,24 +84,21 @@ tokens_state_of(const struct bh_call *call, const struct bh_token_row *row)
 }
 
 static bool
-put_token(void *self, const struct bh_token_row *row)
+tokens_put_token(void *self, const struct bh_token_row *row)
 {
     struct token_list *list = self;
     const struct bh_dir_principal *principal =
         bh_directory_principal(list->call->dir, (bh_principal_id){ row->principal_id });
-    struct bh_json_writer *w = &list->w;
 
-    bh_json_open(w, NULL, '{');
-    bh_json_ns(w, "created_ns", row->created_ns);
-    bh_json_ns(w, "expires_ns", row->expires_ns);
-    bh_json_str(w, "id", row->id);
-    bh_json_ns(w, "last_used_ns", row->last_used_ns);
-    bh_json_str(w, "note", row->note ? row->note : "");
-    bh_json_str(w, "principal", principal ? principal->name : "");
-    bh_json_str(w, "scopes", row->scopes ? row->scopes : "");
-    bh_json_str(w, "state", tokens_state_of(list->call, row));
-    bh_json_close(w, '}');
-    return !w->out->overflow;
+    return bh_rows_put(&list->rows,
+                       &(struct bh_reply_token_shown){ .created_ns = row->created_ns,
+                                                       .expires_ns = row->expires_ns,
+                                                       .id = row->id,
+                                                       .last_used_ns = row->last_used_ns,
+                                                       .note = row->note,
+                                                       .principal = principal ? principal->name : "",
+                                                       .scopes = row->scopes,
+                                                       .state = tokens_state_of(list->call, row) });
 }
 
 static bool
@@ -113,18 +111,16 @@ bh_rc
 bh_tokens_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct token_list list = { .call = call, .w = bh_call_writer(call), .any = tokens_may_see_all(call) };
+    struct token_list list = { .call = call, .any = tokens_may_see_all(call) };
     uint32_t own = call->caller.subject.principal.v;
     bh_rc rc = BH_OK;
 
-    bh_json_open(&list.w, NULL, '{');
-    bh_json_open(&list.w, "items", '[');
+    list.rows = bh_rows_begin(call, &bh_reply_token_list_fields);
     if (list.any || own)
         rc = store->ops->list_tokens(store->self,
                                      &(struct bh_token_filter){ .principal_id = list.any ? 0 : own },
-                                     put_token, &list, err);
-    bh_json_close(&list.w, ']');
-    bh_json_close(&list.w, '}');
+                                     tokens_put_token, &list, err);
+    bh_rows_end(&list.rows, NULL);
     return rc;
 }
 

@@ -1,27 +1,30 @@
 #include "api/accounts/whoami.h"
 
+#include "api/request/reply.h"
 #include "audit/record.h"
 
-static void
-put_bindings(struct bh_call *call, struct bh_json_writer *w)
+static bh_rc
+whoami_list_roles(const struct bh_call *call, struct bh_list *ret, struct bh_err *err)
 {
     const struct bh_dir_binding *binding;
+    struct bh_reply_who_role *roles;
     uint32_t cursor = 0;
+    bh_rc rc = bh_call_alloc(call, call->dir->binding_count * sizeof *roles, &roles, err);
 
-    bh_json_open(w, "roles", '[');
+    if (rc != BH_OK)
+        return rc;
+    *ret = (struct bh_list){ roles, 0 };
     while ((binding = bh_authz_next_binding(call->dir, &call->caller.subject, &cursor))) {
         const struct bh_dir_tenant *tenant = bh_directory_tenant(call->dir, binding->tenant);
 
         if (binding->tenant.v && (!tenant || tenant->gone))
             continue;
-        bh_json_open(w, NULL, '{');
-        if (!binding->principal.v)
-            bh_json_u64(w, "gid", binding->gid);
-        bh_json_str(w, "role", bh_role_names[binding->role]);
-        bh_json_str(w, "tenant", tenant ? tenant->path : "*");
-        bh_json_close(w, '}');
+        roles[ret->count++] =
+            (struct bh_reply_who_role){ .gid = binding->principal.v ? (uint32_t)BH_UNSET : binding->gid,
+                                        .role = bh_role_names[binding->role],
+                                        .tenant = tenant ? tenant->path : "*" };
     }
-    bh_json_close(w, ']');
+    return BH_OK;
 }
 
 static const char *
@@ -41,21 +44,15 @@ via_name(uint32_t via)
 bh_rc
 bh_whoami_show(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     const struct bh_caller *caller = &call->caller;
+    struct bh_list roles;
+    bh_rc rc = whoami_list_roles(call, &roles, err);
 
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "name", caller->name);
-    bh_json_u64(&w, "principal", caller->subject.principal.v);
-    put_bindings(call, &w);
-    bh_json_bool(&w, "root", caller->subject.root);
-    if (caller->subject.scopes)
-        bh_json_str(&w, "scopes", caller->subject.scopes);
-    if (caller->token)
-        bh_json_str(&w, "token", caller->token);
-    if (caller->via == BH_VIA_PEER)
-        bh_json_u64(&w, "uid", caller->uid);
-    bh_json_str(&w, "via", via_name(caller->via));
-    bh_json_close(&w, '}');
+    if (rc != BH_OK)
+        return rc;
+    BH_REPLY_WITH(call, who, .name = caller->name, .principal = caller->subject.principal.v, .roles = roles,
+                  .root = caller->subject.root, .scopes = caller->subject.scopes, .token = caller->token,
+                  .uid = caller->via == BH_VIA_PEER ? caller->uid : (uint32_t)BH_UNSET,
+                  .via = via_name(caller->via));
     return BH_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "model/path.h"
 
 enum { REASON_MAX = 1000, TOKEN_MAX = 16, MONTH_MAX = 7, NAME_MAX_BYTES = 300 };
@@ -27,7 +28,7 @@ const struct bh_fields bh_shred_request_fields =
 
 struct key_list {
     const struct bh_call *call;
-    struct bh_json_writer w;
+    struct bh_rows rows;
 };
 
 static const char *const kind_names[BH_KEY_KINDS] = {
@@ -36,47 +37,39 @@ static const char *const kind_names[BH_KEY_KINDS] = {
     [BH_KEY_KIND_IDENTITY] = "identity",
 };
 
-static void
-keys_put_tenant(const struct key_list *list, struct bh_json_writer *w, uint32_t id)
-{
-    const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, (bh_tenant_id){ id });
-
-    bh_json_str(w, "tenant", id == 0 ? "*" : tenant ? tenant->path : "");
-}
-
 static bool
 keys_put_key(void *self, const struct bh_key_row *row)
 {
     struct key_list *list = self;
-    struct bh_json_writer *w = &list->w;
+    const struct bh_dir_tenant *tenant =
+        bh_directory_tenant(list->call->dir, (bh_tenant_id){ row->tenant_id });
     char month[16] = "";
+    const struct bh_reply_key_shown key = {
+        .created_ns = row->created_ns,
+        .id = row->id,
+        .kind = kind_names[row->kind],
+        .month = month,
+        .shredded_ns = row->shredded_ns,
+        .state = row->shredded_ns ? "destroyed" : "in force",
+        .tenant = row->tenant_id == 0 ? "*"
+                  : tenant            ? tenant->path
+                                      : "",
+    };
 
     if (row->month)
         snprintf(month, sizeof month, "%04u-%02u", (unsigned)(row->month / 100),
                  (unsigned)(row->month % 100));
-    bh_json_open(w, NULL, '{');
-    bh_json_ns(w, "created_ns", row->created_ns);
-    bh_json_u64(w, "id", row->id);
-    bh_json_str(w, "kind", kind_names[row->kind]);
-    bh_json_str(w, "month", month);
-    bh_json_ns(w, "shredded_ns", row->shredded_ns);
-    bh_json_str(w, "state", row->shredded_ns ? "destroyed" : "in force");
-    keys_put_tenant(list, w, row->tenant_id);
-    bh_json_close(w, '}');
-    return !w->out->overflow;
+    return bh_rows_put(&list->rows, &key);
 }
 
 bh_rc
 bh_key_list(struct bh_call *call, struct bh_err *err)
 {
-    struct key_list list = { call, bh_call_writer(call) };
+    struct key_list list = { call, bh_rows_begin(call, &bh_reply_key_list_fields) };
 
     (void)err;
-    bh_json_open(&list.w, NULL, '{');
-    bh_json_open(&list.w, "items", '[');
     bh_keys_each(call->api->options.keys, keys_put_key, &list);
-    bh_json_close(&list.w, ']');
-    bh_json_close(&list.w, '}');
+    bh_rows_end(&list.rows, NULL);
     return BH_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/audit/log_tree.h"
 #include "api/documents/minimum.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "audit/merkle.h"
 #include "audit/tile.h"
@@ -119,7 +120,6 @@ static bh_rc
 log_put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct log_found *record,
               uint64_t size, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     size_t extra_size = record->length / 3 * 4 + 8;
     struct bh_buf extra, text;
     char *memory;
@@ -133,12 +133,8 @@ log_put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct lo
     proof->extra_length = extra.length;
     bh_buf_init_fixed(&text, memory + extra_size, BH_TLOG_PROOF_BYTES_MAX);
     bh_tlog_proof_format(&text, proof);
-    bh_json_open(&w, NULL, '{');
-    bh_json_u64(&w, "index", proof->index);
-    bh_json_strn(&w, "leaf", record->leaf, record->length);
-    bh_json_str(&w, "proof", bh_buf_text(&text));
-    bh_json_u64(&w, "size", size);
-    bh_json_close(&w, '}');
+    BH_REPLY_WITH(call, record_proof, .index = proof->index, .leaf = { record->leaf, record->length },
+                  .proof = bh_buf_text(&text), .size = size);
     return BH_OK;
 }
 
@@ -171,19 +167,28 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
     return rc == BH_OK ? log_put_proof(call, &proof, &record, newest.size, err) : rc;
 }
 
-static void
-log_put_path(struct bh_json_writer *w, const struct bh_proof *proof)
+enum { HASH_TEXT_SIZE = 48 };
+
+static bh_rc
+log_format_path(const struct bh_call *call, const struct bh_proof *proof, struct bh_texts *ret,
+                struct bh_err *err)
 {
-    bh_json_open(w, "hashes", '[');
-    for (uint32_t i = 0; i < proof->count; i++) {
-        char text[48];
+    char(*texts)[HASH_TEXT_SIZE];
+    bh_rc rc = bh_call_alloc(call, proof->count * sizeof *texts, &texts, err);
+    if (rc != BH_OK)
+        return rc;
+
+    rc = bh_call_alloc(call, proof->count * sizeof *ret->items, &ret->items, err);
+    if (rc != BH_OK)
+        return rc;
+    for (; ret->count < proof->count; ret->count++) {
         struct bh_buf hash;
 
-        bh_buf_init_fixed(&hash, text, sizeof text);
-        bh_base64_encode(&hash, proof->hashes[i], 32);
-        bh_json_str(w, NULL, bh_buf_text(&hash));
+        bh_buf_init_fixed(&hash, texts[ret->count], HASH_TEXT_SIZE);
+        bh_base64_encode(&hash, proof->hashes[ret->count], 32);
+        ret->items[ret->count] = bh_buf_text(&hash);
     }
-    bh_json_close(w, ']');
+    return BH_OK;
 }
 
 bh_rc
@@ -191,7 +196,7 @@ bh_log_prove_consistency(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_merkle_source source = bh_log_tree_source(call->api->tree);
     const struct bh_store *store = &call->api->options.store;
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_texts hashes = { NULL, 0 };
     uint64_t sizes[2] = { 0, 0 }, last = 0;
     struct bh_proof proof;
     bh_rc rc = bh_call_number(call, "old", INT64_MAX, &sizes[0], err);
@@ -207,11 +212,10 @@ bh_log_prove_consistency(struct bh_call *call, struct bh_err *err)
     rc = bh_proof_consistency(call->api->options.crypto, &source, sizes, &proof, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    log_put_path(&w, &proof);
-    bh_json_u64(&w, "new", sizes[1]);
-    bh_json_u64(&w, "old", sizes[0]);
-    bh_json_close(&w, '}');
+    rc = log_format_path(call, &proof, &hashes, err);
+    if (rc != BH_OK)
+        return rc;
+    BH_REPLY_WITH(call, consistency_proof, .hashes = hashes, .later = sizes[1], .earlier = sizes[0]);
     return BH_OK;
 }
 

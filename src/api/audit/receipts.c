@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "api/documents/receipt.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
-#include "base/num.h"
 
 enum {
     LIMIT_DEFAULT = 100,
     LIMIT_MAX = 10000,
+    KEPT_MAX = LIMIT_DEFAULT + 64, /* those of one order are never parted */
     ROW_ARENA_MAX = 64 << 10,
     EARLIER_MAX = 256,
     UNCLEAN_MAX = 16
@@ -18,7 +19,9 @@ enum {
 
 struct receipts {
     const struct bh_call *call;
-    struct bh_json_writer *w;
+    struct bh_rows *rows;                /* of a list; NULL: they are kept, of one job */
+    struct bh_reply_receipt_shown *kept; /* KEPT_MAX of them */
+    uint32_t kept_count;
     struct bh_visible visible;
     struct bh_arena *arena;        /* of one row */
     uint64_t job;                  /* only its; 0: all */
@@ -27,9 +30,9 @@ struct receipts {
     const char *gpu; /* only of it; NULL: all */
     uint64_t after, capacity, last;
     bool of_one_job;               /* the caller sees the job, whatever else it sees */
-    bool opened;                   /* the list is, when its first row comes */
     uint64_t unclean[UNCLEAN_MAX]; /* partitions whose scrub for the job failed, or was cut off */
     uint32_t unclean_count;
+    char whole[8 << 10]; /* a receipt as JSON, until its row is written */
 };
 
 /* ---- which ---- */
@@ -110,17 +113,16 @@ receipts_is_visible(const struct receipts *r, const struct bh_msg_receipt *recei
 
 /* ---- one ---- */
 
-static void
-receipts_put_tenant(const struct receipts *r, const char *key, uint32_t id)
+static const char *
+receipts_tenant_of(const struct receipts *r, uint32_t id)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(r->call->dir, (bh_tenant_id){ id });
 
     if (id == 0)
-        bh_json_str(r->w, key, "");
-    else if (id == UINT32_MAX)
-        bh_json_str(r->w, key, "unknown");
-    else
-        bh_json_str(r->w, key, receipts_may_see(r, id) && tenant ? tenant->path : "another tenant");
+        return "";
+    if (id == UINT32_MAX)
+        return "unknown";
+    return receipts_may_see(r, id) && tenant ? tenant->path : "another tenant";
 }
 
 static bool
@@ -129,109 +131,112 @@ receipts_is_named(const struct receipts *r, uint32_t tenant)
     return tenant == 0 || tenant == UINT32_MAX || receipts_may_see(r, tenant);
 }
 
+/* A row of the store with all that its reply borrows. */
+struct receipt_shown {
+    struct bh_receipt_row row;
+    struct bh_reply_receipt_from from[BH_RECEIPT_FROM_MAX + 1];
+    struct bh_reply_receipt_by by[BH_RECEIPT_BY_MAX];
+};
+
 /* Of those that the caller may not see it says that there are some: not who, not how many, and not
  * between which others they came. */
-static void
-receipts_put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
+static struct bh_list
+receipts_from_of(const struct receipts *r, struct receipt_shown *shown)
 {
+    const struct bh_msg_receipt *receipt = &shown->row.receipt;
     bool others = false;
+    uint32_t count = 0;
 
-    bh_json_open(r->w, "from", '[');
     for (uint32_t i = 0; i < receipt->from_count; i++) {
-        others = others || !receipts_is_named(r, receipt->from[i].tenant);
-        if (!receipts_is_named(r, receipt->from[i].tenant))
-            continue;
-        bh_json_open(r->w, NULL, '{');
-        if (receipts_may_see(r, receipt->from[i].tenant))
-            bh_json_u64(r->w, "job", receipt->from[i].job);
-        receipts_put_tenant(r, "tenant", receipt->from[i].tenant);
-        bh_json_close(r->w, '}');
+        uint32_t tenant = receipt->from[i].tenant;
+
+        others = others || !receipts_is_named(r, tenant);
+        if (receipts_is_named(r, tenant))
+            shown->from[count++] = (struct bh_reply_receipt_from){
+                .job = receipts_may_see(r, tenant) ? receipt->from[i].job : (uint64_t)BH_UNSET,
+                .tenant = receipts_tenant_of(r, tenant),
+            };
     }
-    if (others) {
-        bh_json_open(r->w, NULL, '{');
-        bh_json_str(r->w, "tenant", "other tenants");
-        bh_json_close(r->w, '}');
-    }
-    bh_json_close(r->w, ']');
+    if (others)
+        shown->from[count++] = (struct bh_reply_receipt_from){ .job = BH_UNSET, .tenant = "other tenants" };
+    return (struct bh_list){ shown->from, count };
 }
 
-static void
-receipts_put_by(const struct receipts *r, const struct bh_msg_receipt *receipt)
+static struct bh_list
+receipts_by_of(struct receipt_shown *shown)
 {
-    if (receipt->by_count == 0)
-        return;
-    bh_json_open(r->w, "by", '[');
-    for (uint32_t i = 0; i < receipt->by_count; i++) {
-        bh_json_open(r->w, NULL, '{');
-        bh_json_u64(r->w, "id", receipt->by[i].receipt);
-        bh_json_close(r->w, '}');
-    }
-    bh_json_close(r->w, ']');
+    const struct bh_msg_receipt *receipt = &shown->row.receipt;
+
+    for (uint32_t i = 0; i < receipt->by_count; i++)
+        shown->by[i].id = receipt->by[i].receipt;
+    return (struct bh_list){ shown->by, receipt->by_count };
 }
 
 /* For who sees all of it: the receipt as its digest was taken.  Beside a job it would say the same
  * twice. */
-static void
-receipts_put_whole(const struct receipts *r, const struct bh_msg_receipt *receipt)
+static struct bh_slice
+receipts_whole_of(struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    char memory[8 << 10];
     struct bh_buf json;
 
     if (!r->visible.all || r->of_one_job)
-        return;
-    bh_buf_init_fixed(&json, memory, sizeof memory);
+        return bh_reply_slice(NULL);
+    bh_buf_init_fixed(&json, r->whole, sizeof r->whole);
     bh_json_encode(&json, &bh_receipt_fields, receipt);
-    if (bh_buf_text(&json))
-        bh_json_raw(r->w, "receipt", bh_buf_text(&json));
+    return bh_reply_slice(bh_buf_text(&json));
 }
 
-static void
-receipts_put_hex(struct bh_json_writer *w, const char *key, const uint8_t digest[32])
+static struct bh_reply_receipt_shown
+receipts_reply_of(struct receipts *r, struct receipt_shown *shown)
 {
-    char text[65];
-    struct bh_buf hex;
+    const struct bh_msg_receipt *receipt = &shown->row.receipt;
+    bool own = receipts_may_see(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job);
+    struct bh_reply_receipt_shown reply = {
+        .begun_ns = receipt->begun_ns,
+        .by = receipts_by_of(shown),
+        .bytes = receipt->bytes,
+        .driver_scrub = bh_driver_scrub_names[receipt->driver],
+        .ended_ns = receipt->ended_ns,
+        .from = receipts_from_of(r, shown),
+        .gpu = receipt->gpu,
+        .id = receipt->order,
+        .job = own ? receipt->job : 0,
+        .memory_bytes = receipt->memory_bytes,
+        .method = bh_scrub_method_names[receipt->method],
+        .neighbors = r->visible.all ? receipt->neighbors : (uint32_t)BH_UNSET,
+        .partition = receipt->partition,
+        .profile = receipt->profile,
+        .receipt = receipts_whole_of(r, receipt),
+        .record = shown->row.record,
+        .residue = receipt->residue,
+        .result = bh_scrub_result_names[receipt->result],
+        .samples = receipt->samples,
+        .start = receipt->start,
+        .tenant = receipts_tenant_of(r, receipt->tenant),
+        .tries = receipt->tries,
+        .unfilled = receipt->unfilled,
+        .why = receipt->why[0] ? receipt->why : NULL,
+    };
 
-    bh_buf_init_fixed(&hex, text, sizeof text);
-    bh_buf_put_hex(&hex, digest, 32);
-    bh_json_str(w, key, bh_buf_text(&hex));
+    memcpy(reply.digest, shown->row.digest, sizeof reply.digest);
+    return reply;
 }
 
-static void
+/* False: no more fit. */
+static bool
 receipts_put_row(struct receipts *r, const struct bh_receipt_row *row)
 {
-    const struct bh_msg_receipt *receipt = &row->receipt;
-    struct bh_json_writer *w = r->w;
+    struct receipt_shown local, *shown = r->rows ? &local : bh_arena_alloc(r->call->arena, sizeof *shown);
+    struct bh_reply_receipt_shown reply;
 
-    bh_json_open(w, NULL, '{');
-    bh_json_ns(w, "begun_ns", receipt->begun_ns);
-    receipts_put_by(r, receipt);
-    bh_json_u64(w, "bytes", receipt->bytes);
-    receipts_put_hex(w, "digest", row->digest);
-    bh_json_str(w, "driver_scrub", bh_driver_scrub_names[receipt->driver]);
-    bh_json_ns(w, "ended_ns", receipt->ended_ns);
-    receipts_put_from(r, receipt);
-    bh_json_str(w, "gpu", receipt->gpu);
-    bh_json_u64(w, "id", receipt->order);
-    if (receipt->job && (receipts_may_see(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
-        bh_json_u64(w, "job", receipt->job);
-    bh_json_u64(w, "memory_bytes", receipt->memory_bytes);
-    bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
-    if (r->visible.all)
-        bh_json_u64(w, "neighbors", receipt->neighbors);
-    bh_json_u64(w, "piece", receipt->partition);
-    bh_json_str(w, "profile", receipt->profile);
-    receipts_put_whole(r, receipt);
-    bh_json_u64(w, "record", row->record);
-    bh_json_u64(w, "residue", receipt->residue);
-    bh_json_str(w, "result", bh_scrub_result_names[receipt->result]);
-    bh_json_u64(w, "samples", receipt->samples);
-    bh_json_u64(w, "start", receipt->start);
-    receipts_put_tenant(r, "tenant", receipt->tenant);
-    bh_json_u64(w, "tries", receipt->tries);
-    bh_json_u64(w, "unfilled", receipt->unfilled);
-    if (receipt->why[0])
-        bh_json_str(w, "why", receipt->why);
-    bh_json_close(w, '}');
+    if (!shown)
+        return false;
+    shown->row = *row;
+    reply = receipts_reply_of(r, shown);
+    if (r->rows)
+        return bh_rows_put(r->rows, &reply);
+    r->kept[r->kept_count++] = reply;
+    return r->kept_count < KEPT_MAX;
 }
 
 /* Most receipts are about other jobs: that is seen without reading them. */
@@ -289,14 +294,10 @@ receipts_add(void *self, const struct bh_document_row *document)
         return true;
     if (r->capacity == 0 && row.receipt.order != r->last)
         return false;
-    if (!r->opened)
-        bh_json_open(r->w, "receipts", '[');
-    r->opened = true;
     r->capacity -= r->capacity > 0; /* those of one order are never parted: `after` is an order */
     r->last = row.receipt.order;
     receipts_add_unclean(r, &row.receipt);
-    receipts_put_row(r, &row);
-    return !r->w->out->overflow;
+    return receipts_put_row(r, &row);
 }
 
 static bh_rc
@@ -316,57 +317,48 @@ receipts_put_all(struct receipts *r, struct bh_err *err)
 /* ---- calls ---- */
 
 bh_rc
-bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+bh_receipts_of(const struct bh_call *call, uint64_t job, struct bh_list *ret, struct bh_err *err)
 {
-    struct receipts r = { .call = call, .w = w, .job = job, .capacity = LIMIT_DEFAULT, .of_one_job = true };
+    struct receipts r = { .call = call, .job = job, .capacity = LIMIT_DEFAULT, .of_one_job = true };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 
     if (rc != BH_OK)
         return rc;
+    rc = bh_call_alloc(call, KEPT_MAX * sizeof *r.kept, &r.kept, err);
+    if (rc != BH_OK)
+        return rc;
     rc = receipts_put_all(&r, err);
-    if (r.opened)
-        bh_json_close(w, ']');
+    *ret = (struct bh_list){ r.kept, r.kept_count };
     return rc;
-}
-
-static bh_rc
-receipts_read_number(const struct bh_call *call, const char *key, uint64_t most, uint64_t *number,
-                     struct bh_err *err)
-{
-    const char *text = bh_call_query(call, key);
-    bh_rc rc = text ? bh_parse_u64(text, number, err) : BH_OK;
-
-    if (rc == BH_OK && *number > most)
-        rc = bh_err_set(err, BH_RANGE, "at most %" PRIu64, most);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", key);
 }
 
 bh_rc
 bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_rows rows;
     struct receipts r = {
-        .call = call, .w = &w, .capacity = LIMIT_DEFAULT, .opened = true, .gpu = bh_call_query(call, "gpu")
+        .call = call, .rows = &rows, .capacity = LIMIT_DEFAULT, .gpu = bh_call_query(call, "gpu")
     };
+    struct bh_reply_receipt_list end = { .next = NULL };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = receipts_read_number(call, "after", UINT64_MAX, &r.after, err);
+    rc = bh_call_number(call, "after", UINT64_MAX, &r.after, err);
     if (rc != BH_OK)
         return rc;
-    rc = receipts_read_number(call, "job", UINT64_MAX, &r.job, err);
+    rc = bh_call_number(call, "job", UINT64_MAX, &r.job, err);
     if (rc != BH_OK)
         return rc;
-    rc = receipts_read_number(call, "limit", LIMIT_MAX, &r.capacity, err);
+    rc = bh_call_number(call, "limit", LIMIT_MAX, &r.capacity, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "items", '[');
+    rows = bh_rows_begin(call, &bh_reply_receipt_list_fields);
     rc = receipts_put_all(&r, err);
-    bh_json_close(&w, ']');
+    if (rc != BH_OK)
+        return rc;
     if (r.capacity == 0 && r.last)
-        bh_json_str(&w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
-    bh_json_close(&w, '}');
-    return rc;
+        end.next = bh_arena_printf(call->arena, "%" PRIu64, r.last);
+    bh_rows_end(&rows, &end);
+    return BH_OK;
 }

@@ -9,9 +9,9 @@
  * See bh_call_fn. */
 bh_rc bh_receipts_list(struct bh_call *call, struct bh_err *err);
 
-/* The member "receipts" of a job that the caller may see: of its partitions before it began, and
- * of what it left. */
-BH_MUST_USE bh_rc bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                                  struct bh_err *err);
+/* The receipts of a job that the caller may see, in its arena, struct bh_reply_receipt_shown: of its
+ * partitions before it began, and of what it left. */
+BH_MUST_USE bh_rc bh_receipts_of(const struct bh_call *call, uint64_t job, struct bh_list *ret,
+                                 struct bh_err *err);
 
 #endif

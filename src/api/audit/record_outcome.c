@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/err.h"
-
-enum { OUTCOME_BYTES_MAX = 100 };
 
 /* Events that answer, and which member of them says how it went; left out, it is "ok". */
 static const struct {
@@ -36,10 +35,10 @@ find_number(struct bh_slice event, const char *key, uint64_t *ret_number)
     return bh_slice_get(event, key, &value) && bh_slice_u64(value, ret_number);
 }
 
-void
-bh_record_outcome_put(struct bh_json_writer *w, struct bh_slice leaf)
+const char *
+bh_record_outcome(struct bh_slice leaf, char ret_text[BH_RECORD_OUTCOME_SIZE])
 {
-    char name[24], word[40], memory[OUTCOME_BYTES_MAX];
+    char name[24], word[40];
     struct bh_slice events, event, value;
     const char *member;
     struct bh_buf text;
@@ -47,17 +46,16 @@ bh_record_outcome_put(struct bh_json_writer *w, struct bh_slice leaf)
 
     if (!bh_slice_get(leaf, "ev", &events) || !bh_slice_first_key(events, name, sizeof name, &event)
         || !(member = member_of(name)))
-        return;
+        return NULL;
     if (!bh_slice_get(event, member, &value))
         memcpy(word, "ok", sizeof "ok");
     else if (!bh_slice_str(value, word, sizeof word))
-        return;
-    bh_buf_init_fixed(&text, memory, sizeof memory);
+        return NULL;
+    bh_buf_init_fixed(&text, ret_text, BH_RECORD_OUTCOME_SIZE);
     bh_buf_puts(&text, word);
     if (find_number(event, "rc", &number) && number > 0)
         bh_buf_printf(&text, ": %s", bh_rc_name((bh_rc)number));
     if (find_number(event, "exit_status", &number) && number > 0)
         bh_buf_printf(&text, ", status %" PRIu64, number);
-    if (bh_buf_text(&text))
-        bh_json_str(w, "outcome", bh_buf_text(&text));
+    return bh_buf_text(&text);
 }

@@ -6,7 +6,8 @@
 #include "base/nearest.h"
 
 static const char *const verbs[] = {
-#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary) verb,
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
+    verb,
 #include "tables/operations.tbl"
 #undef BH_OPERATION
 #define BH_RECORDED_VERB(operation, verb) verb,

@@ -5,17 +5,18 @@
 #include "api/audit/record_filter.h"
 #include "api/audit/record_outcome.h"
 #include "api/documents/minimum.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "audit/record.h"
 #include "audit/sealed.h"
 #include "base/num.h"
 #include "base/slice.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, SCAN_MAX = 100000 };
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, SCAN_MAX = 100000, TEXT_SIZE = 200 };
 
 struct records {
     struct bh_call *call;
-    struct bh_json_writer w;
+    struct bh_rows rows;
     struct bh_visible visible;
     struct bh_record_filter filter;
     bool raw;
@@ -33,49 +34,54 @@ records_number_in(struct bh_slice leaf, const char *key)
     return bh_slice_get(leaf, key, &value) && bh_slice_u64(value, &number) ? number : 0;
 }
 
-static void
-records_copy_text(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
+/* A text of the leaf in the memory; NULL: it has none. */
+static const char *
+records_text_of(struct bh_slice leaf, const char *key, char memory[TEXT_SIZE])
 {
     struct bh_slice value;
-    char text[200];
 
-    if (bh_slice_get(leaf, key, &value) && bh_slice_str(value, text, sizeof text))
-        bh_json_str(w, as, text);
+    return bh_slice_get(leaf, key, &value) && bh_slice_str(value, memory, TEXT_SIZE) ? memory : NULL;
 }
+
+/* What a row borrows until it is written. */
+struct record_texts {
+    char token[TEXT_SIZE], via[TEXT_SIZE], phase[TEXT_SIZE], result[TEXT_SIZE], text[TEXT_SIZE],
+        verb[TEXT_SIZE], outcome[BH_RECORD_OUTCOME_SIZE];
+    struct bh_reply_record_actor actor;
+};
 
 /* ---- for people: ids resolved to names ---- */
 
-static void
-records_put_actor(struct records *r, struct bh_slice leaf)
+static const struct bh_reply_record_actor *
+records_actor_of(const struct records *r, struct bh_slice leaf, struct record_texts *texts)
 {
     const struct bh_dir_principal *principal;
-    struct bh_slice actor, via;
-    char how[16];
+    struct bh_slice actor;
     uint64_t id;
 
     if (!bh_slice_get(leaf, "actor", &actor))
-        return;
+        return NULL;
     id = records_number_in(actor, "id");
     principal = bh_directory_principal(r->call->dir, (bh_principal_id){ (uint32_t)id });
-    bh_json_open(&r->w, "actor", '{');
-    bh_json_u64(&r->w, "id", id);
-    if (principal)
-        bh_json_str(&r->w, "name", principal->name);
-    records_copy_text(&r->w, actor, "token", "token");
-    if (bh_slice_get(actor, "via", &via) && bh_slice_str(via, how, sizeof how)
-        && strcmp(how, bh_via_names[BH_VIA_PEER]) == 0) /* who came another way has none; 0 is root's */
-        bh_json_u64(&r->w, "uid", records_number_in(actor, "uid"));
-    records_copy_text(&r->w, actor, "via", "via");
-    bh_json_close(&r->w, '}');
+    texts->actor = (struct bh_reply_record_actor){
+        .id = id,
+        .name = principal ? principal->name : NULL,
+        .token = records_text_of(actor, "token", texts->token),
+        .uid = BH_UNSET,
+        .via = records_text_of(actor, "via", texts->via),
+    };
+    if (texts->actor.via && strcmp(texts->actor.via, bh_via_names[BH_VIA_PEER]) == 0)
+        texts->actor.uid = records_number_in(actor, "uid"); /* others have none; 0 is root's */
+    return &texts->actor;
 }
 
-static void
-records_put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
+/* A part of the leaf as it is; without text: it has none. */
+static struct bh_slice
+records_part_of(struct bh_slice leaf, const char *key)
 {
-    struct bh_slice value;
+    struct bh_slice value = { NULL, 0 };
 
-    if (bh_slice_get(leaf, key, &value))
-        bh_json_rawn(w, as, value.text, value.length);
+    return bh_slice_get(leaf, key, &value) ? value : (struct bh_slice){ NULL, 0 };
 }
 
 /* A record's decisions may be about other tenants' jobs: who does not see everything
@@ -89,27 +95,14 @@ records_names_others(struct bh_slice leaf)
 }
 
 /* A denial for want of any rule: its result says so alone. */
-static void
-records_put_decision(struct records *r, struct bh_slice leaf)
+static struct bh_slice
+records_decision_of(struct bh_slice leaf)
 {
     struct bh_slice unused;
 
-    if (bh_slice_get(leaf, "dec", &unused) || !bh_record_filter_is_refusal(leaf)) {
-        records_put_part(&r->w, leaf, "dec", "decision");
-        return;
-    }
-    bh_json_open(&r->w, "decision", '{');
-    bh_json_bool(&r->w, "allow", false);
-    bh_json_close(&r->w, '}');
-}
-
-/* Who sees the leaf whole sees the event's own content: what the engine was told, or what a deed
- * says besides (audit/token_facts.h). */
-static void
-records_put_event(struct records *r, struct bh_slice leaf)
-{
-    if (r->visible.all || !records_names_others(leaf))
-        records_put_part(&r->w, leaf, "ev", "event");
+    if (bh_slice_get(leaf, "dec", &unused) || !bh_record_filter_is_refusal(leaf))
+        return records_part_of(leaf, "dec");
+    return bh_reply_slice("{\"allow\":false}");
 }
 
 /* ---- what was sealed ---- */
@@ -138,101 +131,78 @@ records_names_verb(struct bh_slice leaf, const char *verb)
            && strcmp(text, verb) == 0;
 }
 
-/* Lines, one by one. */
+/* For who may see the record whole: what a person said, or what a site file changed, in `note`. */
 static void
-records_put_changes(struct bh_json_writer *w, const struct bh_buf *note)
+records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
+                  struct bh_reply_record_shown *ret)
 {
-    bh_json_open(w, "changes", '[');
-    for (size_t at = 0, length; at < note->length; at += length + 1) {
-        const char *line = note->bytes + at, *end = memchr(line, '\n', note->length - at);
-
-        length = end ? (size_t)(end - line) : note->length - at;
-        bh_json_strn(w, NULL, line, length);
-    }
-    bh_json_close(w, ']');
-}
-
-/* For who may see the record whole; of a site file it is what it changed. */
-static void
-records_put_note(struct records *r, struct bh_slice leaf, bool changes)
-{
+    bool changes = records_names_verb(leaf, "site.apply");
     struct bh_slice list, item;
-    struct bh_buf note;
     size_t cursor = 0;
 
-    if (!bh_slice_get(leaf, "sealed", &list) || records_names_verb(leaf, "site.apply") != changes
-        || (!r->visible.all && records_names_others(leaf)))
+    if (!bh_slice_get(leaf, "sealed", &list) || (!r->visible.all && records_names_others(leaf)))
         return;
-    bh_buf_init(&note, NOTE_BYTES_MAX);
     while (bh_slice_next_item(list, &cursor, &item)) {
-        if (note.length > 0 && !changes)
-            bh_buf_puts(&note, "; ");
-        records_put_opened(r, item, &note);
+        if (note->length > 0 && !changes)
+            bh_buf_puts(note, "; ");
+        records_put_opened(r, item, note);
     }
     if (changes)
-        records_put_changes(&r->w, &note);
+        ret->changes = bh_buf_text(note);
     else
-        bh_json_strn(&r->w, "note", note.bytes, note.length);
-    if (note.bytes)
-        explicit_bzero(note.bytes, note.size);
-    bh_buf_fini(&note);
+        ret->note = (struct bh_slice){ note->length ? note->bytes : "", note->length };
 }
 
-static void
+/* The event's own content, what the engine was told or what a deed says besides
+ * (audit/token_facts.h), is for callers that see the leaf whole. */
+static bool
 records_put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(r->call->dir, (bh_tenant_id){ (uint32_t)tenant_id });
+    bool whole = r->visible.all || !records_names_others(leaf);
+    struct record_texts texts;
+    struct bh_reply_record_shown row = {
+        .actor = records_actor_of(r, leaf, &texts),
+        .count = records_number_in(leaf, "count"),
+        .decision = records_decision_of(leaf),
+        .event = whole ? records_part_of(leaf, "ev") : (struct bh_slice){ NULL, 0 },
+        .object = records_part_of(leaf, "obj"),
+        .order = records_number_in(leaf, "order"),
+        .outcome = bh_record_outcome(leaf, texts.outcome),
+        .phase = records_text_of(leaf, "phase", texts.phase),
+        .result = records_text_of(leaf, "res", texts.result),
+        .seq = seq,
+        .tenant = tenant ? tenant->path : NULL,
+        .text = records_text_of(leaf, "text", texts.text),
+        .ts_ns = records_number_in(leaf, "ts"),
+        .verb = records_text_of(leaf, "verb", texts.verb),
+    };
+    struct bh_buf note;
+    bool more;
 
-    bh_json_open(&r->w, NULL, '{');
-    records_put_actor(r, leaf);
-    records_put_note(r, leaf, true);
-    if (records_number_in(leaf, "count"))
-        bh_json_u64(&r->w, "count", records_number_in(leaf, "count"));
-    records_put_decision(r, leaf);
-    records_put_event(r, leaf);
-    records_put_note(r, leaf, false);
-    records_put_part(&r->w, leaf, "obj", "object");
-    if (records_number_in(leaf, "order"))
-        bh_json_u64(&r->w, "order", records_number_in(leaf, "order"));
-    bh_record_outcome_put(&r->w, leaf);
-    records_copy_text(&r->w, leaf, "phase", "phase");
-    records_copy_text(&r->w, leaf, "res", "result");
-    bh_json_u64(&r->w, "seq", seq);
-    if (tenant)
-        bh_json_str(&r->w, "tenant", tenant->path);
-    records_copy_text(&r->w, leaf, "text", "text");
-    bh_json_ns(&r->w, "ts_ns", records_number_in(leaf, "ts"));
-    records_copy_text(&r->w, leaf, "verb", "verb");
-    bh_json_close(&r->w, '}');
+    bh_buf_init(&note, NOTE_BYTES_MAX);
+    records_fill_note(r, leaf, &note, &row);
+    more = bh_rows_put(&r->rows, &row);
+    if (note.bytes)
+        explicit_bzero(note.bytes, note.size);
+    bh_buf_fini(&note);
+    return more;
 }
 
 /* ---- as hashed ---- */
 
 /* RFC 6962: the hash of a leaf begins with a zero byte. */
-static void
-records_put_hash(struct records *r, const char *leaf, size_t length)
-{
-    uint8_t digest[32];
-    char text[65];
-    struct bh_buf hex;
-
-    r->call->api->options.crypto->sha256("", 1, leaf, length, digest);
-    bh_buf_init_fixed(&hex, text, sizeof text);
-    bh_buf_put_hex(&hex, digest, sizeof digest);
-    bh_json_str(&r->w, "hash", bh_buf_text(&hex));
-}
-
-static void
+static bool
 records_put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
 {
-    bh_json_open(&r->w, NULL, '{');
+    struct bh_reply_record_shown row = { .seq = seq, .ts_ns = BH_UNSET };
+
     if (visible && (r->visible.all || !records_names_others(leaf)))
-        bh_json_strn(&r->w, "leaf", leaf.text, leaf.length);
+        row.leaf = leaf;
     else
-        records_put_hash(r, leaf.text, leaf.length);
-    bh_json_u64(&r->w, "seq", seq);
-    bh_json_close(&r->w, '}');
+        r->call->api->options.crypto->sha256("", 1, leaf.text, leaf.length, row.hash);
+    return bh_rows_put(&r->rows, &row);
 }
 
 static bool
@@ -252,33 +222,22 @@ records_put_record(void *self, uint64_t seq, const char *text, size_t length)
     if (!bh_record_filter_has(&r->filter, leaf))
         return true;
     r->capacity--;
-    if (r->raw)
-        records_put_raw(r, seq, leaf, visible);
-    else
-        records_put_cooked(r, seq, leaf, tenant);
-    return !r->w.out->overflow;
+    return r->raw ? records_put_raw(r, seq, leaf, visible) : records_put_cooked(r, seq, leaf, tenant);
 }
 
 static bool
 records_put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
 {
+    struct bh_reply_record_shown row = { .pruned = true, .seq = seq, .ts_ns = BH_UNSET };
     struct records *r = self;
-    char text[65];
-    struct bh_buf hex;
 
     if (r->capacity == 0 || seq >= r->minimum)
         return false;
     r->capacity--;
     r->any = true;
     r->last = seq;
-    bh_buf_init_fixed(&hex, text, sizeof text);
-    bh_buf_put_hex(&hex, hash->bytes, sizeof hash->bytes);
-    bh_json_open(&r->w, NULL, '{');
-    bh_json_str(&r->w, "hash", bh_buf_text(&hex));
-    bh_json_bool(&r->w, "pruned", true);
-    bh_json_u64(&r->w, "seq", seq);
-    bh_json_close(&r->w, '}');
-    return !r->w.out->overflow;
+    memcpy(row.hash, hash->bytes, sizeof row.hash);
+    return bh_rows_put(&r->rows, &row);
 }
 
 /* ---- the page ---- */
@@ -395,7 +354,8 @@ bh_rc
 bh_records_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct records r = { .call = call, .w = bh_call_writer(call) };
+    struct records r = { .call = call };
+    struct bh_reply_record_list end;
     uint64_t first, total = 0;
     bh_rc rc = records_read_page(&r, &first, err);
     if (rc != BH_OK)
@@ -410,16 +370,13 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
     rc = records_skip_older(&r, total, &first, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&r.w, NULL, '{');
-    bh_json_open(&r.w, "items", '[');
+    r.rows = bh_rows_begin(call, &bh_reply_record_list_fields);
     if (first < total)
         rc = records_put_page(&r, first, err);
-    bh_json_close(&r.w, ']');
-    bh_json_u64(&r.w, "minimum", r.minimum);
+    end = (struct bh_reply_record_list){ .minimum = r.minimum,
+                                         .total = records_counts_all(&r) ? total : (uint64_t)BH_UNSET };
     if (r.any && r.last + 1 < total)
-        bh_json_str(&r.w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
-    if (records_counts_all(&r))
-        bh_json_u64(&r.w, "total", total);
-    bh_json_close(&r.w, '}');
+        end.next = bh_arena_printf(call->arena, "%" PRIu64, r.last);
+    bh_rows_end(&r.rows, &end);
     return rc;
 }

@@ -44,24 +44,3 @@ bh_site_changes_find(const struct bh_crypto_ops *crypto, const struct bh_site *f
         ret_changes->listed = 0;
     bh_buf_fini(&finding.text);
 }
-
-void
-bh_site_changes_put(struct bh_json_writer *w, const struct bh_site_changes *changes)
-{
-    const char *line = changes->lines ? changes->lines : "";
-    char memory[65];
-    struct bh_buf hex;
-
-    bh_json_u64(w, "change_count", changes->count);
-    bh_json_open(w, "changes", '[');
-    for (size_t length; *line; line += length + 1) {
-        length = strcspn(line, "\n");
-        bh_json_strn(w, NULL, line, length);
-    }
-    bh_json_close(w, ']');
-    if (changes->listed == changes->count)
-        return;
-    bh_buf_init_fixed(&hex, memory, sizeof memory);
-    bh_buf_put_hex(&hex, changes->digest, sizeof changes->digest);
-    bh_json_str(w, "changes_sha256", bh_buf_text(&hex));
-}

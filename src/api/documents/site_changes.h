@@ -22,8 +22,4 @@ void bh_site_changes_find(const struct bh_crypto_ops *crypto, const struct bh_si
                           const struct bh_site *to, struct bh_arena *arena,
                           struct bh_site_changes *ret_changes);
 
-/* Members of an answer: "change_count", "changes" and, where some are left out,
- * "changes_sha256". */
-void bh_site_changes_put(struct bh_json_writer *w, const struct bh_site_changes *changes);
-
 #endif

@@ -68,22 +68,22 @@ bh_image_describe(const struct bh_call *call, uint64_t job, char ret_text[BH_IMA
 /* ---- which it is ---- */
 
 void
-bh_image_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, bool starts)
+bh_image_fill(const struct bh_call *call, uint64_t job, bool starts, struct bh_reply_job_shown *ret)
 {
-    char text[BH_IMAGE_TEXT_SIZE] = "", hex[8 + 65];
+    char text[BH_IMAGE_TEXT_SIZE] = "", hex[65];
     static const struct bh_image_row none;
     struct bh_image_row row;
     struct bh_err ignored;
-    int length = snprintf(hex, sizeof hex, "sha256:");
+    struct bh_buf digits;
 
     if (starts)
         bh_image_describe(call, job, text);
     if (*text)
-        bh_json_str(w, "image", text);
+        ret->image = bh_arena_strdup(call->arena, text);
     if (bh_job_document_get(&call->api->options.store, BH_DOCUMENT_IMAGE, job, &row, &ignored) != BH_OK
         || memcmp(&row, &none, sizeof row) == 0)
         return;
-    for (size_t i = 0; i < sizeof row.digest; i++)
-        length += snprintf(hex + length, sizeof hex - (size_t)length, "%02x", row.digest[i]);
-    bh_json_str(w, "image_digest", hex);
+    bh_buf_init_fixed(&digits, hex, sizeof hex);
+    bh_buf_put_hex(&digits, row.digest, sizeof row.digest);
+    ret->image_digest = bh_arena_printf(call->arena, "sha256:%s", bh_buf_text(&digits));
 }

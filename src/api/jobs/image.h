@@ -2,6 +2,7 @@
 #define BH_API_JOBS_IMAGE_H
 
 #include "api/documents/job_document.h"
+#include "api/documents/replies.h"
 #include "api/request/call.h"
 
 enum { BH_IMAGE_TEXT_SIZE = 96 };
@@ -13,7 +14,7 @@ bool bh_image_row_read(const char *hex, struct bh_image_row *ret_row);
  * says, or there is none. */
 void bh_image_describe(const struct bh_call *call, uint64_t job, char ret_text[BH_IMAGE_TEXT_SIZE]);
 
-/* Write the members `image` (those words, when `starts`) and `image_digest`, where there are. */
-void bh_image_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, bool starts);
+/* Fill `image` (those words, when `starts`) and `image_digest`, where they are known. */
+void bh_image_fill(const struct bh_call *call, uint64_t job, bool starts, struct bh_reply_job_shown *ret);
 
 #endif

@@ -4,8 +4,8 @@
 #include "api/documents/job_document.h"
 #include "api/request/call.h"
 
-/* The list `notices` of a job that the caller may see; nothing when there is none. */
-BH_MUST_USE bh_rc bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                                     struct bh_err *err);
+/* The notices of a job that the caller may see, in the call's arena: struct bh_reply_job_notice. */
+BH_MUST_USE bh_rc bh_job_notices_list(const struct bh_call *call, uint64_t job, struct bh_list *ret,
+                                      struct bh_err *err);
 
 #endif

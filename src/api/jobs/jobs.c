@@ -12,6 +12,7 @@
 #include "api/jobs/start_estimates.h"
 #include "api/jobs/traffic.h"
 #include "api/nodes/serves.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "api/request/why.h"
 #include "api/site/datasets.h"
@@ -135,82 +136,57 @@ jobs_priority_name(uint32_t priority)
     return name ? name : "normal";
 }
 
-/* When a job that jobs_waits begins, as far as is known; 0: it is not. */
-struct awaited {
-    uint64_t estimated_ns, reserved_ns;
-};
-
-static void
-jobs_put_signal(struct bh_json_writer *w, uint32_t number)
-{
-    const char *name = bh_signal_name(number);
-
-    if (name)
-        bh_json_str(w, "checkpoint_signal", name);
-}
-
 /* Free text of a person: sealed in the row, and opened for who sees the job. */
-static void
-jobs_put_name(const struct bh_call *call, struct bh_json_writer *w, const char *stored)
+static struct bh_slice
+jobs_name_of(const struct bh_call *call, const char *stored, char memory[NAME_SIZE])
 {
-    const struct bh_slice item = { stored, strlen(stored) };
-    char memory[NAME_SIZE];
+    const struct bh_slice item = bh_reply_slice(stored);
     struct bh_buf name;
     struct bh_err err;
     bh_rc rc;
 
-    if (!bh_keys_is_sealed(item)) {
-        bh_json_str(w, "name", stored);
-        return;
-    }
-    bh_buf_init_fixed(&name, memory, sizeof memory);
+    if (!bh_keys_is_sealed(item))
+        return item;
+    bh_buf_init_fixed(&name, memory, NAME_SIZE);
     rc = bh_keys_unseal(call->api->options.keys, item, &name, &err);
     if (rc == BH_OK)
-        bh_json_strn(w, "name", name.bytes, name.length);
-    else
-        bh_json_str(w, "name", rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
+        return (struct bh_slice){ name.bytes, name.length };
+    return bh_reply_slice(rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
 }
 
-/* The members of a job, in byte order of their names but for those that only GET one
- * adds. */
+/* What a list says of a job; it borrows the row's texts. */
 static void
-jobs_put_members(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
-                 const struct awaited *awaited)
+jobs_fill(const struct bh_call *call, const struct bh_job_row *row, char name[NAME_SIZE],
+          struct bh_reply_job_shown *ret)
 {
     bool ended = bh_jobs_ended(row->state);
 
-    if (ended)
-        bh_json_str(w, "cause", row->reason);
-    jobs_put_signal(w, row->checkpoint_signal);
-    bh_json_str(w, "contract", row->contract);
-    bh_json_u64(w, "count", row->count);
-    bh_json_ns(w, "deadline_ns", row->deadline_ns);
-    bh_json_ns(w, "ended_ns", row->ended_ns);
-    if (awaited->estimated_ns)
-        bh_json_ns(w, "estimated_start_ns", awaited->estimated_ns);
-    if (row->exit_status >= 0)
-        bh_json_i64(w, "exit_status", row->exit_status);
-    else
-        bh_json_raw(w, "exit_status", "null");
-    bh_json_u64(w, "gang", row->gang ? row->gang : 1);
-    bh_json_str(w, "grade", row->grade);
-    bh_json_u64(w, "id", row->job);
-    bh_json_str(w, "kind", row->kind);
-    jobs_put_name(call, w, row->name);
-    bh_json_str(w, "node", row->node);
-    bh_json_str(w, "pieces", row->partitions);
-    bh_json_str(w, "priority", jobs_priority_name(row->priority));
-    bh_json_str(w, "reason", ended ? "none" : row->reason);
-    if (awaited->reserved_ns)
-        bh_json_ns(w, "reserved_ns", awaited->reserved_ns);
-    bh_json_u64(w, "restarts", row->restarts);
-    bh_json_str(w, "sku", row->sku);
-    bh_json_ns(w, "started_ns", row->started_ns);
-    bh_json_str(w, "state", row->state);
-    bh_json_ns(w, "submitted_ns", row->submitted_ns);
-    bh_json_str(w, "tenant", row->tenant);
-    bh_json_ns(w, "time_limit_ns", row->time_limit_ns);
-    bh_json_str(w, "user", row->principal);
+    *ret = (struct bh_reply_job_shown){
+        .cause = ended ? row->reason : NULL,
+        .checkpoint_signal = bh_signal_name(row->checkpoint_signal),
+        .contract = row->contract,
+        .count = row->count,
+        .deadline_ns = row->deadline_ns,
+        .ended_ns = row->ended_ns,
+        .exit_status = row->exit_status >= 0 ? row->exit_status : BH_UNSET,
+        .gang = row->gang ? row->gang : 1,
+        .grade = row->grade,
+        .id = row->job,
+        .kind = row->kind,
+        .name = jobs_name_of(call, row->name, name),
+        .node = row->node,
+        .partitions = row->partitions,
+        .priority = jobs_priority_name(row->priority),
+        .reason = ended ? "none" : row->reason,
+        .restarts = row->restarts,
+        .sku = row->sku,
+        .started_ns = row->started_ns,
+        .state = row->state,
+        .submitted_ns = row->submitted_ns,
+        .tenant = row->tenant,
+        .time_limit_ns = row->time_limit_ns,
+        .user = row->principal,
+    };
 }
 
 /* ---- list ---- */
@@ -219,7 +195,7 @@ struct jobs_page {
     const struct bh_call *call;
     bool start;                          /* say when jobs are expected to start */
     struct bh_reservations reservations; /* known where `start` is */
-    struct bh_json_writer *w;
+    struct bh_rows rows;
     uint32_t capacity; /* rows that still fit */
     uint64_t last;
     bool more;
@@ -236,10 +212,8 @@ static bool
 jobs_put_row(void *self, const struct bh_job_row *row)
 {
     struct jobs_page *page = self;
-    struct awaited awaited = {
-        .estimated_ns = page->start ? jobs_estimate(page->call, row) : 0,
-        .reserved_ns = bh_reservations_of(&page->reservations, row->job),
-    };
+    struct bh_reply_job_shown job;
+    char name[NAME_SIZE];
 
     if (page->capacity == 0) {
         page->more = true;
@@ -247,10 +221,10 @@ jobs_put_row(void *self, const struct bh_job_row *row)
     }
     page->capacity--;
     page->last = row->job;
-    bh_json_open(page->w, NULL, '{');
-    jobs_put_members(page->call, page->w, row, &awaited);
-    bh_json_close(page->w, '}');
-    return !page->w->out->overflow;
+    jobs_fill(page->call, row, name, &job);
+    job.estimated_start_ns = page->start ? jobs_estimate(page->call, row) : 0;
+    job.reserved_ns = bh_reservations_of(&page->reservations, row->job);
+    return bh_rows_put(&page->rows, &job);
 }
 
 static bool
@@ -328,9 +302,8 @@ static bh_rc
 jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct bh_json_writer w = bh_call_writer(call);
-    struct jobs_page page = { .call = call, .w = &w, .capacity = filter->limit };
-    uint64_t total = 0;
+    struct jobs_page page = { .call = call, .capacity = filter->limit };
+    struct bh_reply_job_list end = { .next = NULL };
     bh_rc rc = bh_call_flag(call, "start", &page.start, err);
 
     if (rc != BH_OK)
@@ -339,21 +312,18 @@ jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_er
         bh_start_estimates_refresh(call, (bh_job_id){ 0 });
         bh_reservations_find(call, &page.reservations);
     }
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "items", '[');
+    page.rows = bh_rows_begin(call, &bh_reply_job_list_fields);
     filter->limit++; /* one row more tells whether there is another page */
     rc = store->ops->list_jobs(store->self, filter, jobs_put_row, &page, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_close(&w, ']');
     if (page.more)
-        bh_json_str(&w, "next", bh_arena_printf(call->arena, "%" PRIu64, page.last));
+        end.next = bh_arena_printf(call->arena, "%" PRIu64, page.last);
     filter->after = 0;
-    rc = store->ops->count_jobs(store->self, filter, &total, err);
+    rc = store->ops->count_jobs(store->self, filter, &end.total, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_u64(&w, "total", total);
-    bh_json_close(&w, '}');
+    bh_rows_end(&page.rows, &end);
     return BH_OK;
 }
 
@@ -396,9 +366,9 @@ jobs_ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static bh_rc
-jobs_put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+jobs_read_why(struct bh_call *call, uint64_t job, struct bh_reply_reason *ret, struct bh_err *err)
 {
-    char image[BH_IMAGE_TEXT_SIZE] = "", more[BH_IMAGE_TEXT_SIZE + 16] = "";
+    char image[BH_IMAGE_TEXT_SIZE] = "";
     struct why why = { .job = { job } };
     struct bh_explain how;
     bh_rc rc = bh_visible_explain(call, &how, err);
@@ -411,11 +381,11 @@ jobs_put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struc
     how.holder_tenant = why.holder;
     how.preemptor_tenant = why.preemptor;
     how.now_ns = why.now_ns;
+    *ret = bh_why_reason(call->arena, &how, &why.reason);
     if (why.reason.code == BH_REASON_STARTING)
         bh_image_describe(call, job, image);
-    if (*image)
-        snprintf(more, sizeof more, "; image: %s", image);
-    bh_why_put(w, &how, &why.reason, more);
+    if (*image && ret->sentence)
+        ret->sentence = bh_arena_printf(call->arena, "%s; image: %s", ret->sentence, image);
     return BH_OK;
 }
 
@@ -446,8 +416,8 @@ jobs_next_after(const struct bh_job_row *row)
 }
 
 /* The engine forgets ended jobs: their row says how they ended. */
-static void
-jobs_put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
+static struct bh_reply_reason
+jobs_ending_of(const struct bh_call *call, const struct bh_job_row *row)
 {
     char sentence[1024], cause[BH_FAILURE_WHY_MAX], hint[BH_FAILURE_WHY_MAX] = "";
     struct bh_err why = { .rc = BH_OK };
@@ -464,35 +434,34 @@ jobs_put_ending(const struct bh_call *call, struct bh_json_writer *w, const stru
                                                        : "it might not have a dataset that it mounts");
     if (jobs_ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))
         bh_buf_printf(&text, ": %s", cause);
-    bh_json_str(w, "next", *hint ? hint : why.hint);
-    bh_json_open(w, "operands", '{');
-    bh_json_close(w, '}');
-    bh_json_str(w, "reason", "none");
-    bh_json_str(w, "sentence", bh_buf_text(&text));
+    return (struct bh_reply_reason){
+        .next = bh_arena_strdup(call->arena, *hint ? hint : why.hint),
+        .operands = BH_NO_OPERANDS,
+        .reason = "none",
+        .sentence = bh_buf_text(&text) ? bh_arena_strdup(call->arena, sentence) : NULL,
+    };
 }
 
 static bh_rc
-jobs_put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
-                     struct bh_err *err)
+jobs_read_reason(struct bh_call *call, const struct bh_job_row *row, struct bh_reply_reason *ret,
+                 struct bh_err *err)
 {
     if (!bh_jobs_ended(row->state))
-        return jobs_put_why(call, w, row->job, err);
-    jobs_put_ending(call, w, row);
+        return jobs_read_why(call, row->job, ret, err);
+    *ret = jobs_ending_of(call, row);
     return BH_OK;
 }
 
 /* As submitted; what was erased is left out and said to be. */
 static bh_rc
-jobs_put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
-              struct bh_err *err)
+jobs_read_text(const struct bh_call *call, const struct bh_job_row *row, struct bh_reply_job_shown *ret,
+               struct bh_err *err)
 {
-    const char *text;
+    const char *text = NULL;
     bh_rc rc = bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, err);
 
-    if (rc == BH_OK)
-        bh_json_raw(w, "spec", text);
-    else if (rc == BH_NOT_FOUND)
-        bh_json_bool(w, "erased", true);
+    ret->spec = bh_reply_slice(rc == BH_OK ? text : NULL);
+    ret->erased = rc == BH_NOT_FOUND;
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
@@ -503,10 +472,54 @@ jobs_waits(const struct bh_job_row *row)
     return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
 }
 
+/* When it is expected to start, and where room is kept for it. */
+static bh_rc
+jobs_read_start(struct bh_call *call, const struct bh_job_row *row, struct bh_reserved *ret,
+                uint64_t *ret_start_ns, struct bh_err *err)
+{
+    *ret = (struct bh_reserved){ .from_ns = 0 };
+    if (strcmp(row->state, "pending") == 0)
+        bh_start_estimates_refresh(call, (bh_job_id){ row->job });
+    *ret_start_ns = jobs_estimate(call, row);
+    return jobs_waits(row) ? bh_reservations_read(call, row->job, ret, err) : BH_OK;
+}
+
+/* What only GET of one job says. */
+static bh_rc
+jobs_fill_whole(struct bh_call *call, const struct bh_job_row *row, struct bh_reply_job_shown *ret,
+                struct bh_err *err)
+{
+    struct bh_reserved reserved;
+    bh_rc rc = jobs_read_start(call, row, &reserved, &ret->estimated_start_ns, err);
+    if (rc != BH_OK)
+        return rc;
+
+    ret->claimed_on = reserved.claimed_on;
+    ret->reserved_on = reserved.reserved_on;
+    ret->reserved_ns = reserved.from_ns;
+    bh_image_fill(call, row->job, strcmp(row->state, "starting") == 0, ret);
+    if (!bh_jobs_ended(row->state))
+        rc = bh_members_list(call, row->job, &ret->members, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_job_notices_list(call, row->job, &ret->notices, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_receipts_of(call, row->job, &ret->receipts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = jobs_read_text(call, row, ret, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_traffic_of_job(call, row->job, &ret->traffic, err);
+}
+
 bh_rc
 bh_jobs_get(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_reply_job_shown job;
+    struct bh_reply_reason why;
+    char name[NAME_SIZE];
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
     if (rc != BH_OK)
@@ -515,52 +528,27 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     rc = bh_jobs_permit(call, &row, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    if (strcmp(row.state, "pending") == 0)
-        bh_start_estimates_refresh(call, (bh_job_id){ row.job });
-    jobs_put_members(call, &w, &row, &(struct awaited){ .estimated_ns = jobs_estimate(call, &row) });
-    if (!bh_jobs_ended(row.state))
-        rc = bh_members_put(call, &w, row.job, err);
-    if (rc == BH_OK && jobs_waits(&row))
-        rc = bh_reservations_put(call, &w, row.job, err);
-    if (rc == BH_OK)
-        rc = bh_job_notices_put(call, &w, row.job, err);
-    if (rc == BH_OK)
-        rc = bh_receipts_put(call, &w, row.job, err);
-    if (rc == BH_OK)
-        rc = jobs_put_spec(call, &w, &row, err);
-    if (rc == BH_OK)
-        rc = bh_traffic_put_job(call, &w, row.job, err);
-    bh_image_put(call, &w, row.job, strcmp(row.state, "starting") == 0);
-    if (rc == BH_OK && (!bh_jobs_ended(row.state) || jobs_ended_by_node(&row))) {
-        bh_json_open(&w, "why", '{');
-        rc = jobs_put_state_words(call, &w, &row, err);
-        bh_json_close(&w, '}');
+    jobs_fill(call, &row, name, &job);
+    rc = jobs_fill_whole(call, &row, &job, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_jobs_ended(row.state) || jobs_ended_by_node(&row)) {
+        rc = jobs_read_reason(call, &row, &why, err);
+        if (rc != BH_OK)
+            return rc;
+        job.why = &why;
     }
-    bh_json_close(&w, '}');
-    return rc;
-}
-
-static void
-jobs_put_estimate(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
-{
-    uint64_t start_ns;
-
-    if (strcmp(row->state, "pending") != 0)
-        return;
-    bh_start_estimates_refresh(call, (bh_job_id){ row->job });
-    start_ns = jobs_estimate(call, row);
-    if (!start_ns)
-        return;
-    bh_json_str(w, "assumption", bh_simulation_assumption);
-    bh_json_ns(w, "estimated_start_ns", start_ns);
+    bh_reply_put(call, &bh_reply_job_shown_fields, &job);
+    return BH_OK;
 }
 
 bh_rc
 bh_jobs_why(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_reserved reserved;
+    struct bh_reply_reason why;
     struct bh_job_row row;
+    uint64_t start_ns;
     bh_rc rc = bh_jobs_find(call, &row, err);
     if (rc != BH_OK)
         return rc;
@@ -568,17 +556,18 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     rc = bh_jobs_permit(call, &row, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    jobs_put_estimate(call, &w, &row);
-    bh_json_u64(&w, "job", row.job);
-    if (jobs_waits(&row))
-        rc = bh_reservations_put(call, &w, row.job, err);
+    rc = jobs_read_start(call, &row, &reserved, &start_ns, err);
     if (rc != BH_OK)
         return rc;
-    rc = jobs_put_state_words(call, &w, &row, err);
-    bh_json_str(&w, "state", row.state);
-    bh_json_close(&w, '}');
-    return rc;
+    rc = jobs_read_reason(call, &row, &why, err);
+    if (rc != BH_OK)
+        return rc;
+    BH_REPLY_WITH(call, job_why, .assumption = start_ns ? bh_simulation_assumption : NULL,
+                  .claimed_on = reserved.claimed_on, .estimated_start_ns = start_ns, .job = row.job,
+                  .next = why.next, .operands = why.operands, .reason = why.reason,
+                  .reserved_ns = reserved.from_ns, .reserved_on = reserved.reserved_on,
+                  .sentence = why.sentence, .state = row.state);
+    return BH_OK;
 }
 
 /* ---- commands ---- */

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/documents/replies.h"
 #include "api/request/facts.h"
-#include "base/assert.h"
-#include "base/json.h"
 
 struct members {
     bh_job_id job;
@@ -38,20 +37,30 @@ members_read_name(void *self, const struct bh_name_row *row)
     return true;
 }
 
-static void
-members_put_partition(const struct bh_call *call, struct bh_json_writer *w,
-                      const struct bh_partition *partition)
+static bh_rc
+members_list_partitions(const struct bh_call *call, const struct bh_member_view *view, struct bh_list *ret,
+                        struct bh_err *err)
 {
-    char name[BH_PARTITION_NAME_MAX];
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, partition->gpu);
+    struct bh_reply_job_partition *rows;
+    bh_rc rc = bh_call_alloc(call, view->partition_count * sizeof *rows, &rows, err);
 
-    bh_partition_name(BH_GPU_MODEL_NONE, partition->profile, name);
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
-    bh_json_u64(w, "id", partition->partition.v);
-    bh_json_str(w, "profile", name);
-    bh_json_u64(w, "start", partition->start);
-    bh_json_close(w, '}');
+    for (uint32_t i = 0; i < view->partition_count && rc == BH_OK; i++) {
+        const struct bh_partition *partition = &view->partitions[i];
+        const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, partition->gpu);
+        char *name;
+
+        rc = bh_call_alloc(call, BH_PARTITION_NAME_MAX, &name, err);
+        if (rc != BH_OK)
+            return rc;
+        bh_partition_name(BH_GPU_MODEL_NONE, partition->profile, name);
+        rows[i] = (struct bh_reply_job_partition){ .gpu = gpu ? gpu->uuid : "",
+                                                   .id = partition->partition.v,
+                                                   .profile = name,
+                                                   .start = partition->start };
+    }
+    if (rc == BH_OK)
+        *ret = (struct bh_list){ rows, view->partition_count };
+    return rc;
 }
 
 /* What its node sampled of a lease last; NULL: nothing. */
@@ -68,66 +77,68 @@ members_sample_of(const struct bh_facts *facts, uint64_t lease)
     return NULL;
 }
 
-/* How it stands with its shares of GPUs; nothing of one without. */
-static void
-members_put_share(struct bh_json_writer *w, bh_json_value sample)
+/* Its shares of GPUs, as its node sampled them last; NULL: it has none. */
+static bh_rc
+members_find_share(const struct bh_call *call, bh_json_value sample, const struct bh_reply_job_share **ret,
+                   struct bh_err *err)
 {
-    static const struct {
-        const char *name, *sampled;
-        uint32_t shift;
-    } rows[] = { { "cap_mib", "share_cap_bytes", 20 },
-                 { "driver_mib", "share_driver_bytes", 20 },
-                 { "promised_permille", "share_promised", 0 },
-                 { "reserved_mib", "share_charged_bytes", 20 },
-                 { "turns_permille", "share_permille", 0 } };
+    struct bh_reply_job_share *share;
+    bh_rc rc;
 
     if (!bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0))
-        return;
-    bh_json_open(w, "share", '{');
-    for (size_t i = 0; i < BH_COUNT(rows); i++)
-        bh_json_u64(w, rows[i].name,
-                    bh_json_number(bh_json_get(sample, rows[i].sampled), 0) >> rows[i].shift);
-    bh_json_close(w, '}');
+        return BH_OK;
+    rc = bh_call_alloc(call, sizeof *share, &share, err);
+    if (rc != BH_OK)
+        return rc;
+    *share = (struct bh_reply_job_share){
+        .cap_mib = bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0) >> 20,
+        .driver_mib = bh_json_number(bh_json_get(sample, "share_driver_bytes"), 0) >> 20,
+        .promised_permille = bh_json_number(bh_json_get(sample, "share_promised"), 0),
+        .reserved_mib = bh_json_number(bh_json_get(sample, "share_charged_bytes"), 0) >> 20,
+        .time_slice_permille = bh_json_number(bh_json_get(sample, "share_permille"), 0),
+    };
+    *ret = share;
+    return BH_OK;
 }
 
-static void
-members_put_member(const struct bh_call *call, struct bh_json_writer *w, const struct members *members,
-                   uint32_t at)
+static bh_rc
+members_fill(const struct bh_call *call, const struct members *members, uint32_t at,
+             struct bh_reply_job_member *ret, struct bh_err *err)
 {
     const struct bh_member_view *view = &members->views[at];
+    bh_rc rc = members_find_share(call, members_sample_of(&members->facts, view->lease.v), &ret->share, err);
 
-    bh_json_open(w, NULL, '{');
-    bh_json_u64(w, "lease", view->lease.v);
-    bh_json_u64(w, "member", view->member);
-    bh_json_str(w, "node", members->nodes[at] ? members->nodes[at] : "");
-    bh_json_open(w, "pieces", '[');
-    for (uint32_t i = 0; i < view->partition_count; i++)
-        members_put_partition(call, w, &view->partitions[i]);
-    bh_json_close(w, ']');
-    members_put_share(w, members_sample_of(&members->facts, view->lease.v));
-    bh_json_str(w, "state", view->done ? "done" : bh_job_state_names[view->state]);
-    bh_json_close(w, '}');
+    if (rc != BH_OK)
+        return rc;
+    ret->lease = view->lease.v;
+    ret->member = view->member;
+    ret->node = members->nodes[at] ? members->nodes[at] : "";
+    ret->state = view->done ? "done" : bh_job_state_names[view->state];
+    return members_list_partitions(call, view, &ret->partitions, err);
 }
 
 bh_rc
-bh_members_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+bh_members_list(struct bh_call *call, uint64_t job, struct bh_list *ret, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct members members = { .job = { job }, .arena = call->arena };
-    bh_rc rc;
+    struct bh_reply_job_member *rows;
+    bh_rc rc = bh_call_alloc(call, BH_JOB_GANG_MAX * sizeof *members.views, &members.views, err);
 
-    members.views = bh_arena_alloc(call->arena, BH_JOB_GANG_MAX * sizeof *members.views);
-    BH_ASSERT(members.views);
+    if (rc != BH_OK)
+        return rc;
     rc = bh_call_ask(call, ask_members, &members, err);
     if (rc != BH_OK || members.count == 0)
         return rc;
+    rc = bh_call_alloc(call, members.count * sizeof *rows, &rows, err);
+    if (rc != BH_OK)
+        return rc;
     rc = store->ops->list_names(store->self, members_read_name, &members, err);
     bh_facts_load(&call->api->options.owner, &members.facts);
-    bh_json_open(w, "members", '[');
-    for (uint32_t i = 0; i < members.count; i++)
-        members_put_member(call, w, &members, i);
-    bh_json_close(w, ']');
+    for (uint32_t i = 0; i < members.count && rc == BH_OK; i++)
+        rc = members_fill(call, &members, i, &rows[i], err);
     bh_facts_fini(&members.facts);
+    *ret = (struct bh_list){ rows, members.count };
     return rc;
 }
 

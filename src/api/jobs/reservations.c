@@ -1,8 +1,6 @@
 #include "api/jobs/reservations.h"
 
-#include <string.h>
-
-#include "base/assert.h"
+#include "api/documents/replies.h"
 
 /* ---- when ---- */
 
@@ -100,47 +98,53 @@ reservations_read_name(void *self, const struct bh_name_row *row)
     return true;
 }
 
-static void
-put_placements(const struct bh_call *call, struct bh_json_writer *w, const char *key,
-               const struct reservations_placement *placement)
+static bh_rc
+reservations_list(const struct bh_call *call, const struct reservations_placement *placement,
+                  struct bh_list *ret, struct bh_err *err)
 {
-    if (placement->kept.partition_count == 0)
-        return;
-    bh_json_open(w, key, '[');
-    for (uint32_t i = 0; i < placement->kept.partition_count; i++) {
+    uint32_t count = placement->kept.partition_count;
+    struct bh_reply_placement *rows;
+    char(*names)[BH_PARTITION_NAME_MAX];
+    bh_rc rc = bh_call_alloc(call, count * sizeof *rows, &rows, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_alloc(call, count * sizeof *names, &names, err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < count; i++) {
         const struct bh_partition *partition = &placement->kept.partitions[i];
-        char name[BH_PARTITION_NAME_MAX];
         const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, partition->gpu);
 
-        bh_partition_name(BH_GPU_MODEL_NONE, partition->profile, name);
-        bh_json_open(w, NULL, '{');
-        bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
-        bh_json_str(w, "node", placement->names[i] ? placement->names[i] : "");
-        bh_json_str(w, "profile", name);
-        bh_json_u64(w, "start", partition->start);
-        bh_json_close(w, '}');
+        bh_partition_name(BH_GPU_MODEL_NONE, partition->profile, names[i]);
+        rows[i] = (struct bh_reply_placement){ .gpu = gpu ? gpu->uuid : "",
+                                               .node = placement->names[i],
+                                               .profile = names[i],
+                                               .start = partition->start };
     }
-    bh_json_close(w, ']');
+    *ret = (struct bh_list){ rows, count };
+    return BH_OK;
 }
 
 bh_rc
-bh_reservations_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+bh_reservations_read(struct bh_call *call, uint64_t job, struct bh_reserved *ret, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct asked *asked = bh_arena_alloc(call->arena, sizeof *asked);
-    bh_rc rc;
+    struct asked *asked;
+    bh_rc rc = bh_call_alloc(call, sizeof *asked, &asked, err);
 
-    BH_ASSERT(asked);
-    memset(asked, 0, sizeof *asked);
-    asked->job = job;
-    asked->arena = call->arena;
+    if (rc != BH_OK)
+        return rc;
+    *asked = (struct asked){ .job = job, .arena = call->arena };
     rc = bh_call_ask(call, ask_reservations, asked, err);
     if (rc != BH_OK || asked->claim.kept.partition_count + asked->reservation.kept.partition_count == 0)
         return rc;
     rc = store->ops->list_names(store->self, reservations_read_name, asked, err);
-    put_placements(call, w, "claimed_on", &asked->claim);
-    put_placements(call, w, "reserved_on", &asked->reservation);
-    if (asked->reservation.kept.at_ns)
-        bh_json_ns(w, "reserved_ns", asked->reservation.kept.at_ns);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    ret->from_ns = asked->reservation.kept.at_ns;
+    rc = reservations_list(call, &asked->claim, &ret->claimed_on, err);
+    if (rc != BH_OK)
+        return rc;
+    return reservations_list(call, &asked->reservation, &ret->reserved_on, err);
 }

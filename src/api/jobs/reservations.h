@@ -21,9 +21,13 @@ void bh_reservations_find(const struct bh_call *call, struct bh_reservations *re
 /* From when on; 0: nothing is reserved for the job. */
 uint64_t bh_reservations_of(const struct bh_reservations *all, uint64_t job);
 
-/* What is kept for a job: "claimed_on" and "reserved_on" are the places, and
- * "reserved_ns" from when on; left out where nothing is. */
-BH_MUST_USE bh_rc bh_reservations_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                                      struct bh_err *err);
+/* What is kept for a job, in the call's arena: the places, struct bh_reply_placement, and from when on;
+ * nothing where nothing is. */
+struct bh_reserved {
+    struct bh_list claimed_on, reserved_on;
+    uint64_t from_ns;
+};
+BH_MUST_USE bh_rc bh_reservations_read(struct bh_call *call, uint64_t job, struct bh_reserved *ret,
+                                       struct bh_err *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/documents/replies.h"
 #include "api/jobs/jobs.h"
 #include "api/jobs/members.h"
 #include "api/request/auth.h"
@@ -177,18 +178,15 @@ stream_put_change(struct events *events, const struct bh_change *change)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(events->call.dir, (bh_tenant_id){ change->tenant_id });
-    struct bh_json_writer w;
+    const struct bh_reply_change_event event = { .at_ns = change->at_ns,
+                                                 .job = change->job,
+                                                 .number = change->number,
+                                                 .reason = change->reason,
+                                                 .state = change->state,
+                                                 .tenant = tenant ? tenant->path : "" };
 
     bh_buf_printf(&events->out, "event: change\nid: %" PRIu64 "\ndata: ", change->number);
-    w = bh_json_begin(&events->out);
-    bh_json_open(&w, NULL, '{');
-    bh_json_ns(&w, "at_ns", change->at_ns);
-    bh_json_u64(&w, "job", change->job);
-    bh_json_u64(&w, "number", change->number);
-    bh_json_str(&w, "reason", change->reason);
-    bh_json_str(&w, "state", change->state);
-    bh_json_str(&w, "tenant", tenant ? tenant->path : "");
-    bh_json_close(&w, '}');
+    bh_json_encode(&events->out, &bh_reply_change_event_fields, &event);
     bh_buf_puts(&events->out, "\n\n");
 }
 
@@ -289,23 +287,22 @@ stream_put_chunk(struct events *events, const char *bytes, size_t length)
 {
     size_t whole = stream_whole_characters(bytes, length);
     bool cut = length - whole < 4 && !events->ended;
-    struct bh_json_writer w;
+    struct bh_reply_log_event event = { .offset = events->offset };
+    struct bh_buf base64;
 
     if (whole == 0 && cut)
         return 0;
+    bh_buf_init(&base64, 2 * CHUNK_BYTES);
+    if (whole > 0) {
+        event.text = (struct bh_slice){ bytes, whole };
+    } else {
+        bh_base64_encode(&base64, bytes, length);
+        event.base64 = (struct bh_slice){ base64.bytes, base64.length };
+    }
     bh_buf_printf(&events->out,
                   "event: log\nid: %" PRIu64 "\ndata: ", events->offset + (whole ? whole : length));
-    w = bh_json_begin(&events->out);
-    bh_json_open(&w, NULL, '{');
-    if (whole == 0) {
-        bh_json_raw(&w, "base64", "\"");
-        bh_base64_encode(&events->out, bytes, length);
-        bh_buf_putc(&events->out, '"');
-    }
-    bh_json_u64(&w, "offset", events->offset);
-    if (whole > 0)
-        bh_json_strn(&w, "text", bytes, whole);
-    bh_json_close(&w, '}');
+    bh_json_encode(&events->out, &bh_reply_log_event_fields, &event);
+    bh_buf_fini(&base64);
     bh_buf_puts(&events->out, "\n\n");
     return whole ? whole : length;
 }
@@ -353,21 +350,16 @@ stream_is_gone(const struct events *events, const struct bh_job_row *row)
 static void
 stream_put_end(struct events *events)
 {
+    struct bh_reply_end_event event;
     struct bh_job_row row;
-    struct bh_json_writer w;
 
     if (!bh_jobs_read(&events->call, events->job, events->scratch, &row))
         row = (struct bh_job_row){ .state = "failed", .reason = "none", .exit_status = -1 };
+    event = (struct bh_reply_end_event){ .cause = row.reason,
+                                         .exit_status = row.exit_status >= 0 ? row.exit_status : BH_UNSET,
+                                         .state = row.state };
     bh_buf_puts(&events->out, "event: end\ndata: ");
-    w = bh_json_begin(&events->out);
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "cause", row.reason);
-    if (row.exit_status >= 0)
-        bh_json_i64(&w, "exit_status", row.exit_status);
-    else
-        bh_json_raw(&w, "exit_status", "null");
-    bh_json_str(&w, "state", row.state);
-    bh_json_close(&w, '}');
+    bh_json_encode(&events->out, &bh_reply_end_event_fields, &event);
     bh_buf_puts(&events->out, "\n\n");
 }
 

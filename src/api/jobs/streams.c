@@ -7,7 +7,7 @@
 #include "api/jobs/jobs.h"
 #include "api/jobs/members.h"
 #include "api/request/auth.h"
-#include "api/request/call.h"
+#include "api/request/reply.h"
 #include "base/assert.h"
 
 #define PROTOCOL "bulkhead-stream"
@@ -85,20 +85,6 @@ find_streams(const struct bh_call *call, const struct bh_streams_port **ret_stre
     return BH_OK;
 }
 
-static void
-streams_write_ticket(struct bh_call *call, const struct bh_stream_opening *opening, const char *ticket)
-{
-    struct bh_json_writer w = bh_call_writer(call);
-
-    bh_json_open(&w, NULL, '{');
-    bh_json_ns(&w, "expires_ns", bh_call_now(call) + BH_STREAM_TICKET_NS);
-    bh_json_u64(&w, "job", opening->job.v);
-    bh_json_u64(&w, "record", opening->grant->seq);
-    bh_json_str(&w, "ticket", ticket);
-    bh_json_close(&w, '}');
-    call->status = 201;
-}
-
 /* The owner decides and records; only then there is something to open. */
 bh_rc
 bh_streams_ask(struct bh_call *call, struct bh_err *err)
@@ -133,7 +119,9 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
     rc = streams->ops->admit(streams->self, &opening, ticket, err);
     if (rc != BH_OK)
         return rc;
-    streams_write_ticket(call, &opening, ticket);
+    BH_REPLY_WITH(call, stream_ticket, .expires_ns = bh_call_now(call) + BH_STREAM_TICKET_NS, .job = row.job,
+                  .record = answer.stream.seq, .ticket = ticket);
+    call->status = 201;
     return BH_OK;
 }
 

@@ -3,13 +3,11 @@
 #include "api/documents/job_document.h"
 #include "api/request/facts.h"
 
-static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes",
-                                    "rx_packets",   "tx_bytes",       "tx_packets" };
-
 /* A job that was queued again, and a gang, have several leases: they add up. */
 static bool
-traffic_add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
+traffic_add(bh_json_value items, uint64_t job, struct bh_reply_traffic *sums)
 {
+    const struct bh_fields *fields = &bh_reply_traffic_fields;
     bool found = false;
 
     for (size_t i = 0; i < bh_json_count(items); i++) {
@@ -18,8 +16,11 @@ traffic_add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
         if (bh_json_number(bh_json_get(item, "job"), 0) != job)
             continue;
         found = true;
-        for (size_t k = 0; k < BH_COUNT(keys); k++)
-            sums[k] += bh_json_number(bh_json_get(item, keys[k]), 0);
+        for (uint32_t k = 0; k < fields->count; k++) {
+            uint64_t *sum = (uint64_t *)(void *)((char *)sums + fields->fields[k].offset);
+
+            *sum += bh_json_number(bh_json_get(item, fields->fields[k].name), 0);
+        }
     }
     return found;
 }
@@ -27,27 +28,26 @@ traffic_add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
 /* What is committed leaves the owner's memory in the same turn: for these microseconds a
  * lease is in both, or, when it ends between the two reads, in neither. */
 bh_rc
-bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+bh_traffic_of_job(const struct bh_call *call, uint64_t job, const struct bh_reply_traffic **ret,
+                  struct bh_err *err)
 {
+    BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
+    struct bh_reply_traffic *sums;
     struct bh_carried_row kept;
     bh_rc rc = bh_job_document_get(&call->api->options.store, BH_DOCUMENT_CARRIED, job, &kept, err);
-    BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
-    uint64_t sums[BH_COUNT(keys)] = {
-        kept.sums.denied_bytes, kept.sums.denied_packets, kept.sums.rx_bytes,
-        kept.sums.rx_packets,   kept.sums.tx_bytes,       kept.sums.tx_packets
-    };
     bool found = kept.leases > 0;
 
     if (rc != BH_OK)
         return rc;
+    rc = bh_call_alloc(call, sizeof *sums, &sums, err);
+    if (rc != BH_OK)
+        return rc;
+    *sums =
+        (struct bh_reply_traffic){ kept.sums.denied_bytes, kept.sums.denied_packets, kept.sums.rx_bytes,
+                                   kept.sums.rx_packets,   kept.sums.tx_bytes,       kept.sums.tx_packets };
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
         found = traffic_add(bh_json_get(facts.nodes[i].root, "traffic"), job, sums) || found;
-    if (!found)
-        return BH_OK;
-    bh_json_open(w, "traffic", '{');
-    for (size_t k = 0; k < BH_COUNT(keys); k++)
-        bh_json_u64(w, keys[k], sums[k]);
-    bh_json_close(w, '}');
+    *ret = found ? sums : NULL;
     return BH_OK;
 }

@@ -1,6 +1,7 @@
 #include "api/jobs/verify.h"
 
 #include "api/jobs/jobs.h"
+#include "api/request/reply.h"
 #include "base/time.h"
 
 #define WAIT_MAX (30 * BH_NS_PER_S)
@@ -24,8 +25,8 @@ put_verdicts(struct bh_call *call, uint64_t request, struct bh_buf *out)
 static bh_rc
 verify_start(struct bh_call *call, struct bh_command *command, struct bh_err *err)
 {
-    struct bh_json_writer w;
     struct bh_answer answer;
+    struct bh_rows rows;
     struct bh_buf verdicts;
     bh_ns until = bh_time_monotonic() + WAIT_MAX;
     bh_rc rc = bh_call_command(call, command, &answer, err);
@@ -42,14 +43,10 @@ verify_start(struct bh_call *call, struct bh_command *command, struct bh_err *er
     while (put_verdicts(call, answer.verify_request, &verdicts) < answer.verify_count
            && bh_time_monotonic() < until)
         bh_time_sleep(POLL_INTERVAL);
-    w = bh_call_writer(call);
-    bh_json_open(&w, NULL, '{');
-    bh_json_u64(&w, "asked", answer.verify_count);
-    bh_json_u64(&w, "request", answer.verify_request);
-    bh_json_open(&w, "verdicts", '[');
+    rows = bh_rows_begin(call, &bh_reply_verification_fields);
     bh_buf_put(&call->reply->body, verdicts.bytes, verdicts.length);
-    bh_json_close(&w, ']');
-    bh_json_close(&w, '}');
+    bh_rows_end(&rows, &(struct bh_reply_verification){ .asked = answer.verify_count,
+                                                        .request = answer.verify_request });
     bh_buf_fini(&verdicts);
     return BH_OK;
 }

@@ -1,15 +1,17 @@
 #include "api/nodes/gpus.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "api/request/amounts.h"
 #include "api/request/facts.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "model/unmanaged.h"
-#include "policy/gpus.h"
 #include "wire/message_node.h"
 
 /* At most twelve instances stand on a GPU of today; those being cleared come on top. */
-enum { PARTITIONS_A_GPU = 24, UNMANAGED_TEXT_MAX = 4096 };
+enum { PARTITIONS_A_GPU = 24, SHOWN_MAX = 64, UNMANAGED_TEXT_MAX = 4096, FAULT_TEXT_MAX = 160 };
 
 struct gpu_question {
     const struct bh_directory *dir;
@@ -36,7 +38,7 @@ ask_gpus(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 struct gpu_list {
     struct bh_call *call;
-    struct bh_json_writer w;
+    struct bh_rows rows;
     struct bh_visible visible;
     const struct gpu_question *q;
     struct bh_facts facts; /* of the connected nodes */
@@ -51,70 +53,77 @@ gpus_is_foreign(const struct gpu_list *list, const struct bh_partition_view *par
 }
 
 static void
-gpus_put_holder(struct gpu_list *list, const struct bh_partition_view *partition)
+gpus_fill_holder(const struct gpu_list *list, const struct bh_partition_view *partition,
+                 struct bh_reply_gpu_partition *ret)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, partition->tenant);
 
     if (partition->state == BH_PARTITION_IDLE || !partition->tenant.v)
         return;
-    if (partition->job.v)
-        bh_json_u64(&list->w, "job", partition->job.v);
-    bh_json_str(&list->w, "tenant", tenant ? tenant->path : "");
+    ret->job = partition->job.v;
+    ret->tenant = tenant ? tenant->path : "";
 }
 
 /* What a share allows, and that it is no more than grade F. */
 static void
-gpus_put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profile)
+gpus_fill_share(enum bh_gpu_model model, uint32_t profile, struct bh_reply_gpu_partition *ret)
 {
     struct bh_share share;
 
     if (!bh_share_get((bh_profile_id){ profile }, &share))
         return;
-    bh_json_u64(w, "cap_bytes", bh_share_cap_bytes(model, &share));
-    bh_json_u64(w, "compute_parts", share.compute);
-    bh_json_str(w, "grade", bh_grade_names[BH_GRADE_F]);
-    bh_json_u64(w, "memory_parts", share.memory);
-    bh_json_str(w, "share_mode", bh_share_mode_names[share.mode]);
+    ret->assumed = bh_share_is_assumed(model);
+    ret->cap_bytes = bh_share_cap_bytes(model, &share);
+    ret->compute_parts = share.compute;
+    ret->grade = bh_grade_names[BH_GRADE_F];
+    ret->memory_parts = share.memory;
+    ret->share_mode = bh_share_mode_names[share.mode];
 }
 
 static void
-gpus_put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu,
-                   const struct bh_partition_view *partition)
+gpus_fill_partition(const struct gpu_list *list, const struct bh_gpu_view *gpu,
+                    const struct bh_partition_view *partition, char name[BH_PARTITION_NAME_MAX],
+                    struct bh_reply_gpu_partition *ret)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ partition->partition.profile });
-    struct bh_json_writer *w = &list->w;
-    char name[BH_PARTITION_NAME_MAX];
 
     bh_partition_name((enum bh_gpu_model)gpu->model, partition->partition.profile, name);
-
-    bh_json_open(w, NULL, '{');
-    bh_json_bool(w, "assumed",
-                 profile ? profile->assumed
-                         : bh_profile_is_share((bh_profile_id){ partition->partition.profile })
-                               && bh_share_is_assumed((enum bh_gpu_model)gpu->model));
-    gpus_put_share(w, (enum bh_gpu_model)gpu->model, partition->partition.profile);
+    *ret = (struct bh_reply_gpu_partition){
+        .id = partition->partition.partition.v,
+        .profile = name,
+        .start = partition->partition.start,
+        .state = bh_partition_state_names[partition->state],
+    };
+    gpus_fill_share((enum bh_gpu_model)gpu->model, partition->partition.profile, ret);
     if (profile) {
-        bh_json_u64(w, "memory_mib", profile->memory_mib);
-        bh_json_u64(w, "slices", profile->compute_slices);
-        bh_json_u64(w, "units", profile->memory_units);
+        ret->assumed = profile->assumed;
+        ret->memory_mib = profile->memory_mib;
+        ret->slices = profile->compute_slices;
+        ret->units = profile->memory_units;
     }
-    bh_json_u64(w, "id", partition->partition.partition.v);
-    bh_json_str(w, "profile", name);
-    bh_json_u64(w, "start", partition->partition.start);
-    bh_json_str(w, "state", bh_partition_state_names[partition->state]);
-    gpus_put_holder(list, partition);
-    bh_json_close(w, '}');
+    gpus_fill_holder(list, partition, ret);
 }
 
-static void
-gpus_put_partitions(struct gpu_list *list, const struct bh_gpu_view *gpu)
+/* The partitions of a GPU that the caller sees, with the texts that they borrow. */
+struct gpu_partitions {
+    struct bh_reply_gpu_partition items[SHOWN_MAX];
+    char names[SHOWN_MAX][BH_PARTITION_NAME_MAX];
+};
+
+static uint32_t
+gpus_fill_partitions(const struct gpu_list *list, const struct bh_gpu_view *gpu, struct gpu_partitions *ret)
 {
-    bh_json_open(&list->w, "pieces", '[');
-    for (uint32_t i = 0; i < list->q->partition_count; i++)
-        if (bh_same(list->q->partitions[i].partition.gpu, gpu->gpu)
-            && !gpus_is_foreign(list, &list->q->partitions[i]))
-            gpus_put_partition(list, gpu, &list->q->partitions[i]);
-    bh_json_close(&list->w, ']');
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < list->q->partition_count && count < SHOWN_MAX; i++) {
+        const struct bh_partition_view *partition = &list->q->partitions[i];
+
+        if (!bh_same(partition->partition.gpu, gpu->gpu) || gpus_is_foreign(list, partition))
+            continue;
+        gpus_fill_partition(list, gpu, partition, ret->names[count], &ret->items[count]);
+        count++;
+    }
+    return count;
 }
 
 static bool
@@ -142,16 +151,16 @@ gpus_is_assumed(enum bh_gpu_model model)
 }
 
 static void
-gpus_put_geometry(struct bh_json_writer *w, enum bh_gpu_model model)
+gpus_fill_geometry(enum bh_gpu_model model, struct bh_reply_gpu_shown *ret)
 {
     const struct bh_model_facts *facts = bh_model_facts(model);
 
-    bh_json_bool(w, "assumed", gpus_is_assumed(model));
+    ret->assumed = gpus_is_assumed(model);
     if (model == BH_GPU_MODEL_NONE || !facts)
         return;
-    bh_json_u64(w, "compute_slices", facts->compute_slices);
-    bh_json_u64(w, "memory_units", facts->memory_units);
-    bh_json_str(w, "model", facts->name);
+    ret->compute_slices = facts->compute_slices;
+    ret->memory_units = facts->memory_units;
+    ret->model = facts->name;
 }
 
 /* "mig", "shared", "whole" or "free"; a GPU that is not managed is in nobody's mode. */
@@ -168,66 +177,56 @@ gpus_mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
     return "free";
 }
 
-static void
-gpus_put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
+static struct bh_reply_gpu_parts
+gpus_parts_of(struct bh_parts parts, char text[BH_AMOUNT_SIZE])
 {
-    char text[48];
-    struct bh_buf amount;
-
-    bh_buf_init_fixed(&amount, text, sizeof text);
-    bh_gpus_put_amount(&amount, bh_parts_equivalent(parts));
-    bh_json_open(w, key, '{');
-    bh_json_u64(w, "compute", parts.compute);
-    bh_json_str(w, "gpus", bh_buf_text(&amount));
-    bh_json_u64(w, "memory", parts.memory);
-    bh_json_close(w, '}');
+    return (struct bh_reply_gpu_parts){ .compute = parts.compute,
+                                        .gpus = bh_gpus_text(bh_parts_equivalent(parts), text),
+                                        .memory = parts.memory };
 }
 
-/* What the node last said; a member that it did not send is 0 there. */
-static void
-gpus_put_numbers(struct bh_json_writer *w, bh_json_value facts, const char *const *names, size_t count)
+/* What the node last said; a number that it did not send is 0. */
+static uint64_t
+gpus_number_of(bh_json_value facts, const char *name)
 {
-    for (size_t i = 0; i < count; i++)
-        bh_json_u64(w, names[i], bh_json_number(bh_json_get(facts, names[i]), 0));
+    return bh_json_number(bh_json_get(facts, name), 0);
 }
 
-/* What runs on the GPU at this moment, whoever it is. */
+/* What runs on the GPU at this moment, of whatever tenant. */
 static void
-gpus_put_activity(struct bh_json_writer *w, bh_json_value facts)
+gpus_fill_activity(bh_json_value facts, struct bh_reply_gpu_shown *ret)
 {
-    static const char *const names[] = { "memory_used_mib", "power_mw", "temperature_c" };
-    uint64_t utilisation = bh_json_number(bh_json_get(facts, "utilisation"), 0);
+    uint64_t utilisation = gpus_number_of(facts, "utilisation");
 
-    gpus_put_numbers(w, facts, names, BH_COUNT(names));
+    ret->memory_used_mib = gpus_number_of(facts, "memory_used_mib");
+    ret->power_mw = gpus_number_of(facts, "power_mw");
+    ret->temperature_c = gpus_number_of(facts, "temperature_c");
     if (utilisation <= 100)
-        bh_json_u64(w, "utilisation", utilisation);
+        ret->utilisation = utilisation;
 }
 
 static void
-gpus_put_facts(struct bh_json_writer *w, bh_json_value facts)
+gpus_fill_facts(bh_json_value facts, struct bh_reply_gpu_shown *ret)
 {
-    static const char *const names[] = { "ecc_uncorrected", "index", "memory_mib" };
+    const char *trouble = bh_json_text(bh_json_get(facts, "trouble"), "");
 
-    gpus_put_numbers(w, facts, names, BH_COUNT(names));
-    bh_json_str(w, "pci", bh_json_text(bh_json_get(facts, "pci"), ""));
-    bh_json_str(w, "product", bh_json_text(bh_json_get(facts, "product"), ""));
-    if (*bh_json_text(bh_json_get(facts, "trouble"), ""))
-        bh_json_str(w, "trouble", bh_json_text(bh_json_get(facts, "trouble"), ""));
+    ret->ecc_uncorrected = gpus_number_of(facts, "ecc_uncorrected");
+    ret->index = gpus_number_of(facts, "index");
+    ret->memory_mib = gpus_number_of(facts, "memory_mib");
+    ret->pci = bh_json_text(bh_json_get(facts, "pci"), "");
+    ret->product = bh_json_text(bh_json_get(facts, "product"), "");
+    ret->trouble = *trouble ? trouble : NULL;
 }
 
 /* What it was: "XID 48, double-bit ECC error". */
-static void
-gpus_put_fault(struct bh_json_writer *w, const struct bh_gpu_view *gpu)
+static const char *
+gpus_fault_of(const struct bh_gpu_view *gpu, char text[FAULT_TEXT_MAX])
 {
-    char text[160];
-    struct bh_buf fault;
-
-    bh_buf_init_fixed(&fault, text, sizeof text);
     if (gpu->xid)
-        bh_buf_printf(&fault, "XID %u, %s", gpu->xid, bh_xid_get(gpu->xid)->doc);
+        snprintf(text, FAULT_TEXT_MAX, "XID %u, %s", gpu->xid, bh_xid_get(gpu->xid)->doc);
     else
-        bh_buf_puts(&fault, bh_health_rule_doc((enum bh_health_rule)gpu->sign));
-    bh_json_str(w, "fault", bh_buf_text(&fault));
+        snprintf(text, FAULT_TEXT_MAX, "%s", bh_health_rule_doc((enum bh_health_rule)gpu->sign));
+    return text;
 }
 
 const char *
@@ -267,71 +266,97 @@ gpus_unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *
     return unmanaged;
 }
 
-/* Why Bulkhead changes nothing on it, by what its node said last. */
+/* Why Bulkhead changes nothing on it, by what its node said last; the texts are in the buffers. */
 static void
-gpus_put_unmanaged(struct bh_json_writer *w, const struct bh_dir_gpu *named,
-                   const struct bh_gpu_facts_of *facts)
+gpus_fill_unmanaged(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts,
+                    struct bh_buf buffers[2], struct bh_reply_gpu_shown *ret)
 {
     struct bh_unmanaged unmanaged = gpus_unmanaged_of(named, facts);
-    struct bh_buf why, fix;
 
-    if (unmanaged.in_site && unmanaged.count)
-        bh_json_u64(w, "foreign_instances", unmanaged.count);
-    bh_buf_init(&why, UNMANAGED_TEXT_MAX);
-    bh_buf_init(&fix, UNMANAGED_TEXT_MAX);
-    if (bh_unmanaged_put(&unmanaged, &why, &fix)) {
-        bh_json_str(w, "unmanaged_fix", bh_buf_text(&fix));
-        bh_json_str(w, "unmanaged_why", bh_buf_text(&why));
-    }
-    bh_buf_fini(&why);
-    bh_buf_fini(&fix);
+    if (unmanaged.in_site)
+        ret->foreign_instances = unmanaged.count;
+    if (!bh_unmanaged_put(&unmanaged, &buffers[0], &buffers[1]))
+        return;
+    ret->unmanaged_why = bh_buf_text(&buffers[0]);
+    ret->unmanaged_fix = bh_buf_text(&buffers[1]);
+}
+
+static void
+gpus_fill_state(const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
+{
+    ret->cordoned = gpu->cordoned;
+    ret->fenced = gpu->fenced;
+    ret->health = bh_gpus_health(gpu);
+    if (gpu->health != BH_HEALTH_OK)
+        ret->health_since_ns = gpu->since_ns;
+    ret->health_until_ns = gpu->until_ns;
+    ret->held = bh_held_names[gpu->held];
+    ret->id = gpu->gpu.v;
+    ret->layout = bh_pool_layout_names[gpu->layout];
+    ret->lone_carve = gpu->lone_carve;
+    ret->managed = gpu->managed;
+    ret->node_held = bh_held_names[gpu->node_held];
+    ret->reset_due = gpu->reset_due;
+    ret->resets = gpu->resets;
+    ret->share_percent = gpu->share_limit / (BH_GPU_PARTS / 100);
+}
+
+/* What its node says of it. */
+static void
+gpus_fill_report(const struct gpu_list *list, const struct bh_gpu_facts_of *facts,
+                 const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
+{
+    const char *fence_why = bh_facts_fence_why(facts, list->visible.all);
+    bh_json_value sample = bh_facts_sample(facts);
+
+    ret->node = facts->node->name;
+    if (gpu->fenced && *fence_why)
+        ret->fenced_why = fence_why;
+    if (!sample)
+        return;
+    gpus_fill_facts(sample, ret);
+    if (!gpus_has_foreign(list, gpu))
+        gpus_fill_activity(sample, ret);
 }
 
 static void
 gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
     const struct bh_gpu_facts_of *facts = bh_facts_gpu(&list->facts, named->uuid);
-    const char *fence_why = facts ? bh_facts_fence_why(facts, list->visible.all) : "";
-    bh_json_value sample = facts ? bh_facts_sample(facts) : NULL;
-    struct bh_json_writer *w = &list->w;
+    struct gpu_partitions partitions;
+    struct bh_buf words[2];
+    char fault[FAULT_TEXT_MAX];
+    struct bh_reply_gpu_shown row = {
+        .dedicated = gpus_parts_of(gpu->dedicated, BH_AMOUNT_TEXT),
+        .idle = gpus_parts_of(gpu->idle, BH_AMOUNT_TEXT),
+        .unusable = gpus_parts_of(gpu->unusable, BH_AMOUNT_TEXT),
+        .used = gpus_parts_of(gpu->used, BH_AMOUNT_TEXT),
+        .fault = gpu->xid || gpu->sign ? gpus_fault_of(gpu, fault) : NULL,
+        .mode = gpus_mode_of(list, gpu),
+        .node = "",
+        .partitions = { partitions.items, gpus_fill_partitions(list, gpu, &partitions) },
+        .uuid = named->uuid,
+        .ecc_uncorrected = BH_UNSET,
+        .health_since_ns = BH_UNSET,
+        .index = BH_UNSET,
+        .memory_mib = BH_UNSET,
+        .memory_used_mib = BH_UNSET,
+        .power_mw = BH_UNSET,
+        .temperature_c = BH_UNSET,
+        .utilisation = BH_UNSET,
+    };
 
-    bh_json_open(w, NULL, '{');
-    bh_json_bool(w, "cordoned", gpu->cordoned);
-    gpus_put_parts(w, "dedicated", gpu->dedicated);
-    if (gpu->xid || gpu->sign)
-        gpus_put_fault(w, gpu);
-    bh_json_bool(w, "fenced", gpu->fenced);
-    if (gpu->fenced && *fence_why)
-        bh_json_str(w, "fenced_why", fence_why);
-    bh_json_str(w, "health", bh_gpus_health(gpu));
-    if (gpu->health != BH_HEALTH_OK)
-        bh_json_ns(w, "health_since_ns", gpu->since_ns);
-    if (gpu->until_ns)
-        bh_json_ns(w, "health_until_ns", gpu->until_ns);
-    bh_json_str(w, "held", bh_held_names[gpu->held]);
-    bh_json_u64(w, "id", gpu->gpu.v);
-    gpus_put_parts(w, "idle", gpu->idle);
-    bh_json_str(w, "layout", bh_pool_layout_names[gpu->layout]);
-    bh_json_bool(w, "lone_carve", gpu->lone_carve);
-    bh_json_bool(w, "managed", gpu->managed);
-    bh_json_str(w, "mode", gpus_mode_of(list, gpu));
-    bh_json_str(w, "node", facts ? facts->node->name : "");
-    bh_json_str(w, "node_held", bh_held_names[gpu->node_held]);
-    gpus_put_partitions(list, gpu);
-    bh_json_bool(w, "reset_due", gpu->reset_due);
-    bh_json_u64(w, "resets", gpu->resets);
-    bh_json_u64(w, "share_percent", gpu->share_limit / (BH_GPU_PARTS / 100));
-    gpus_put_parts(w, "unusable", gpu->unusable);
-    gpus_put_parts(w, "used", gpu->used);
-    bh_json_str(w, "uuid", named->uuid);
+    bh_buf_init(&words[0], UNMANAGED_TEXT_MAX);
+    bh_buf_init(&words[1], UNMANAGED_TEXT_MAX);
+    gpus_fill_state(gpu, &row);
+    gpus_fill_geometry((enum bh_gpu_model)gpu->model, &row);
+    if (facts)
+        gpus_fill_report(list, facts, gpu, &row);
     if (facts && gpu->gpu.v && !gpu->managed)
-        gpus_put_unmanaged(w, named, facts);
-    gpus_put_geometry(w, (enum bh_gpu_model)gpu->model);
-    if (sample)
-        gpus_put_facts(w, sample);
-    if (sample && !gpus_has_foreign(list, gpu))
-        gpus_put_activity(w, sample);
-    bh_json_close(w, '}');
+        gpus_fill_unmanaged(named, facts, words, &row);
+    (void)bh_rows_put(&list->rows, &row);
+    bh_buf_fini(&words[0]);
+    bh_buf_fini(&words[1]);
 }
 
 static bool
@@ -344,41 +369,30 @@ gpus_is_known(const struct gpu_list *list, const char *uuid)
 }
 
 /* GPUs that their nodes could not read yet: the engine takes them in when they can. */
-static uint64_t
+static void
 gpus_put_unread(struct gpu_list *list)
 {
     const struct bh_gpu_view lost = { .fenced = true };
-    uint64_t count = 0;
 
     for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
         const struct bh_gpu_facts_of *facts = &list->facts.gpus[i];
 
-        if (!*bh_facts_fence_why(facts, true) || gpus_is_known(list, facts->uuid))
-            continue;
-        gpus_put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
-        count++;
+        if (*bh_facts_fence_why(facts, true) && !gpus_is_known(list, facts->uuid))
+            gpus_put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
     }
-    return count;
 }
 
 static void
 gpus_put_list(struct gpu_list *list)
 {
     const struct bh_directory *dir = list->call->dir;
-    uint64_t total = 0;
 
-    bh_json_open(&list->w, NULL, '{');
-    bh_json_open(&list->w, "items", '[');
-    for (uint32_t i = 0; i < dir->gpu_count; i++) {
-        if (!list->q->gpus[i].gpu.v)
-            continue;
-        gpus_put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
-        total++;
-    }
-    total += gpus_put_unread(list);
-    bh_json_close(&list->w, ']');
-    bh_json_u64(&list->w, "total", total);
-    bh_json_close(&list->w, '}');
+    list->rows = bh_rows_begin(list->call, &bh_reply_gpu_list_fields);
+    for (uint32_t i = 0; i < dir->gpu_count; i++)
+        if (list->q->gpus[i].gpu.v)
+            gpus_put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
+    gpus_put_unread(list);
+    bh_rows_end(&list->rows, &(struct bh_reply_gpu_list){ .total = list->rows.count });
 }
 
 static bh_rc
@@ -401,7 +415,7 @@ bh_rc
 bh_gpus_list(struct bh_call *call, struct bh_err *err)
 {
     struct gpu_question q = { 0 };
-    struct gpu_list list = { .call = call, .w = bh_call_writer(call), .q = &q };
+    struct gpu_list list = { .call = call, .q = &q };
     bh_rc rc = gpus_ask_all(call, &q, err);
     if (rc != BH_OK)
         return rc;

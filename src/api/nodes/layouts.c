@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "api/request/facts.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
+#include "base/assert.h"
 #include "base/num.h"
 #include "policy/authz.h"
 
-enum { PARTITIONS_A_GPU = 16 };
+enum { PARTITIONS_A_GPU = 16, SHOWN_MAX = 64, PLACEMENT_SIZE = 48 };
 
 /* A GPU as it is and, where the document names it, as it shall be. */
 struct layouts_row {
@@ -25,12 +27,12 @@ struct layouts_row {
 
 struct layouts {
     struct bh_call *call;
-    struct bh_json_writer w;
+    struct bh_rows rows;
     struct bh_facts facts;
     struct bh_visible visible;
-    struct layouts_row *rows; /* beside dir->gpus */
+    struct layouts_row *gpus; /* beside dir->gpus */
     struct bh_partition_view *partitions;
-    uint32_t row_count, partition_count, partition_max;
+    uint32_t gpu_count, partition_count, partition_max;
     uint32_t changes;
 };
 
@@ -43,8 +45,8 @@ layouts_read_engine(void *self, const struct bh_engine *engine, uint64_t now_ns)
     struct layouts *l = self;
     uint32_t cursor = 0;
 
-    for (uint32_t i = 0; i < l->row_count; i++) {
-        struct layouts_row *row = &l->rows[i];
+    for (uint32_t i = 0; i < l->gpu_count; i++) {
+        struct layouts_row *row = &l->gpus[i];
 
         row->known = bh_view_gpu(engine, row->named->id, &row->gpu)
                      && bh_view_layout(engine, row->named->id, &row->gpu_layout);
@@ -58,14 +60,14 @@ layouts_read_engine(void *self, const struct bh_engine *engine, uint64_t now_ns)
 static void
 layouts_name_rows(struct layouts *l)
 {
-    for (uint32_t i = 0; i < l->row_count; i++) {
+    for (uint32_t i = 0; i < l->gpu_count; i++) {
         const struct bh_gpu_facts_of *facts;
 
-        l->rows[i].named = &l->call->dir->gpus[i];
-        facts = bh_facts_gpu(&l->facts, l->rows[i].named->uuid);
-        l->rows[i].node = facts ? facts->node->name : "";
-        l->rows[i].trouble = facts ? bh_json_text(bh_json_get(facts->gpu, "trouble"), "") : "";
-        l->rows[i].index = facts ? bh_json_number(bh_json_get(facts->gpu, "index"), 0) : 0;
+        l->gpus[i].named = &l->call->dir->gpus[i];
+        facts = bh_facts_gpu(&l->facts, l->gpus[i].named->uuid);
+        l->gpus[i].node = facts ? facts->node->name : "";
+        l->gpus[i].trouble = facts ? bh_json_text(bh_json_get(facts->gpu, "trouble"), "") : "";
+        l->gpus[i].index = facts ? bh_json_number(bh_json_get(facts->gpu, "index"), 0) : 0;
     }
 }
 
@@ -75,9 +77,9 @@ layouts_load(struct layouts *l, struct bh_err *err)
     struct bh_call *call = l->call;
     bh_rc rc;
 
-    l->row_count = call->dir->gpu_count;
-    l->partition_max = l->row_count * PARTITIONS_A_GPU;
-    rc = bh_call_alloc(call, (l->row_count + 1) * sizeof *l->rows, &l->rows, err);
+    l->gpu_count = call->dir->gpu_count;
+    l->partition_max = l->gpu_count * PARTITIONS_A_GPU;
+    rc = bh_call_alloc(call, (l->gpu_count + 1) * sizeof *l->gpus, &l->gpus, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_call_alloc(call, (l->partition_max + 1) * sizeof *l->partitions, &l->partitions, err);
@@ -86,7 +88,7 @@ layouts_load(struct layouts *l, struct bh_err *err)
     rc = bh_visible_find(call, "job.view", &l->visible, err);
     if (rc != BH_OK)
         return rc;
-    memset(l->rows, 0, l->row_count * sizeof *l->rows);
+    memset(l->gpus, 0, l->gpu_count * sizeof *l->gpus);
     bh_facts_load(&call->api->options.owner, &l->facts);
     layouts_name_rows(l);
     return bh_call_ask(call, layouts_read_engine, l, err);
@@ -168,8 +170,8 @@ layouts_resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, st
     uint32_t found = 0;
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < l->row_count && rc == BH_OK; i++) {
-        struct layouts_row *row = &l->rows[i];
+    for (uint32_t i = 0; i < l->gpu_count && rc == BH_OK; i++) {
+        struct layouts_row *row = &l->gpus[i];
 
         if (all ? !row->divides : !layouts_is_meant(row, entry->gpu))
             continue;
@@ -219,107 +221,123 @@ layouts_partition_at(const struct layouts *l, const struct layouts_row *row, uin
 
 /* ---- writing ---- */
 
-static void
-layouts_put_placement(struct bh_json_writer *w, const char *key, uint32_t profile_id, uint32_t start)
-{
-    char text[48], name[BH_PARTITION_NAME_MAX];
+/* The lists of a GPU's row, while it is written. */
+struct layout_lists {
+    char texts[3 * SHOWN_MAX][PLACEMENT_SIZE];
+    const char *names[3][SHOWN_MAX];
+    struct bh_reply_layout_partition partitions[SHOWN_MAX];
+    uint32_t texts_used;
+};
 
+static const char *
+layouts_placement(struct layout_lists *lists, uint32_t profile_id, uint32_t start)
+{
+    char name[BH_PARTITION_NAME_MAX], *text = lists->texts[lists->texts_used++];
+
+    BH_ASSERT(lists->texts_used <= BH_COUNT(lists->texts));
     bh_partition_name(BH_GPU_MODEL_NONE, profile_id, name);
-    snprintf(text, sizeof text, "%s@%u", name, start);
-    bh_json_str(w, key, profile_id == BH_PROFILE_WHOLE.v ? name : text);
+    if (profile_id == BH_PROFILE_WHOLE.v)
+        snprintf(text, PLACEMENT_SIZE, "%s", name);
+    else
+        snprintf(text, PLACEMENT_SIZE, "%s@%u", name, start);
+    return text;
 }
 
-static void
-layouts_put_names(struct layouts *l, const struct layouts_row *row)
+static const char *
+layouts_model_of(const struct layouts_row *row)
 {
     const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)row->gpu.model);
 
-    bh_json_str(&l->w, "gpu", row->named->uuid);
-    bh_json_u64(&l->w, "index", row->index);
-    bh_json_str(&l->w, "model", facts ? facts->name : "");
-    bh_json_str(&l->w, "node", row->node);
+    return facts ? facts->name : "";
+}
+
+/* Partitions of the GPU that are not planned: those in use are waited for, others go. */
+static bool
+layouts_is_unplanned(const struct layouts_row *row, const struct bh_layout_plan *plan,
+                     const struct bh_partition_view *partition, bool leased)
+{
+    bool used = partition->state == BH_PARTITION_LEASED
+                || (partition->state == BH_PARTITION_CARVING && partition->lease.v);
+
+    return bh_same(partition->partition.gpu, row->gpu.gpu) && partition->state != BH_PARTITION_CLEARING
+           && !layouts_plans(plan, partition->partition.profile, partition->partition.start)
+           && used == leased;
+}
+
+static struct bh_texts
+layouts_list_unplanned(struct layouts *l, const struct layouts_row *row, const struct bh_layout_plan *plan,
+                       struct layout_lists *lists)
+{
+    struct bh_texts list = { lists->names[0], 0 };
+
+    for (uint32_t i = 0; i < l->partition_count && list.count < SHOWN_MAX; i++)
+        if (layouts_is_unplanned(row, plan, &l->partitions[i], false))
+            list.items[list.count++] = layouts_placement(lists, l->partitions[i].partition.profile,
+                                                         l->partitions[i].partition.start);
+    l->changes += list.count;
+    return list;
 }
 
 /* What is in the way and has to end first. */
-static void
-layouts_put_wait(struct layouts *l, const struct bh_partition_view *partition)
+static struct bh_list
+layouts_list_waits(struct layouts *l, const struct layouts_row *row, const struct bh_layout_plan *plan,
+                   struct layout_lists *lists)
 {
-    struct bh_json_writer *w = &l->w;
+    uint32_t count = 0;
 
-    bh_json_open(w, NULL, '{');
-    if (bh_visible_has(&l->visible, partition->tenant.v))
-        bh_json_u64(w, "job", partition->job.v);
-    layouts_put_placement(w, "piece", partition->partition.profile, partition->partition.start);
-    bh_json_close(w, '}');
-}
-
-/* Pieces of the GPU that are not planned: those in use are waited for, others go. */
-static void
-layouts_put_unplanned(struct layouts *l, const struct layouts_row *row, const char *key, bool leased)
-{
-    bh_json_open(&l->w, key, '[');
-    for (uint32_t i = 0; i < l->partition_count; i++) {
+    for (uint32_t i = 0; i < l->partition_count && count < SHOWN_MAX; i++) {
         const struct bh_partition_view *partition = &l->partitions[i];
-        bool used = partition->state == BH_PARTITION_LEASED
-                    || (partition->state == BH_PARTITION_CARVING && partition->lease.v);
+        bool visible = bh_visible_has(&l->visible, partition->tenant.v);
 
-        if (!bh_same(partition->partition.gpu, row->gpu.gpu) || partition->state == BH_PARTITION_CLEARING
-            || layouts_plans(&row->plan, partition->partition.profile, partition->partition.start)
-            || used != leased)
+        if (!layouts_is_unplanned(row, plan, partition, true))
             continue;
-        if (leased)
-            layouts_put_wait(l, partition);
-        else
-            layouts_put_placement(&l->w, NULL, partition->partition.profile, partition->partition.start);
-        l->changes++;
+        lists->partitions[count++] = (struct bh_reply_layout_partition){
+            .job = visible ? partition->job.v : (uint64_t)BH_UNSET,
+            .partition = layouts_placement(lists, partition->partition.profile, partition->partition.start),
+        };
     }
-    bh_json_close(&l->w, ']');
+    l->changes += count;
+    return (struct bh_list){ lists->partitions, count };
 }
 
-static void
-layouts_put_planned(struct layouts *l, const struct layouts_row *row, const char *key, bool stands)
+static struct bh_texts
+layouts_list_planned(struct layouts *l, const struct layouts_row *row, const struct bh_layout_plan *plan,
+                     struct layout_lists *lists, bool there)
 {
-    bh_json_open(&l->w, key, '[');
-    for (uint32_t i = 0; i < row->plan.count; i++) {
-        uint32_t profile = row->plan.partitions[i].profile->id.v;
-        uint32_t start = row->plan.partitions[i].start;
+    struct bh_texts list = { lists->names[there ? 1 : 2], 0 };
 
-        if ((layouts_partition_at(l, row, profile, start) != NULL) != stands)
-            continue;
-        layouts_put_placement(&l->w, NULL, profile, start);
-        l->changes += !stands;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        uint32_t profile = plan->partitions[i].profile->id.v, start = plan->partitions[i].start;
+
+        if ((layouts_partition_at(l, row, profile, start) != NULL) == there)
+            list.items[list.count++] = layouts_placement(lists, profile, start);
     }
-    bh_json_close(&l->w, ']');
+    if (!there)
+        l->changes += list.count;
+    return list;
 }
 
 static void
 layouts_put_difference(struct layouts *l, const struct layouts_row *row)
 {
-    bool forget = row->entry->forget;
     static const struct bh_layout_plan nothing;
-    struct layouts_row shown = *row;
+    const struct bh_layout_plan *plan = row->entry->forget ? &nothing : &row->plan;
+    struct layout_lists lists = { .texts_used = 0 };
+    struct bh_reply_layout_difference reply = {
+        .create = layouts_list_planned(l, row, plan, &lists, false),
+        .forget = row->entry->forget,
+        .gpu = row->named->uuid,
+        .index = row->index,
+        .keep = layouts_list_planned(l, row, plan, &lists, true),
+        .model = layouts_model_of(row),
+        .node = row->node,
+    };
 
-    if (forget)
-        shown.plan = nothing;
-    bh_json_open(&l->w, NULL, '{');
-    layouts_put_planned(l, &shown, "create", false);
-    if (!forget)
-        layouts_put_unplanned(l, &shown, "destroy", false);
-    bh_json_bool(&l->w, "forget", forget);
-    layouts_put_names(l, row);
-    layouts_put_planned(l, &shown, "keep", true);
-    if (!forget)
-        layouts_put_unplanned(l, &shown, "waits", true);
-    bh_json_close(&l->w, '}');
-}
-
-static void
-layouts_put_partitions(struct layouts *l, const char *key, const struct bh_layout_list *list)
-{
-    bh_json_open(&l->w, key, '[');
-    for (uint32_t i = 0; i < list->count; i++)
-        layouts_put_placement(&l->w, NULL, list->partitions[i].profile, list->partitions[i].start);
-    bh_json_close(&l->w, ']');
+    if (!row->entry->forget) {
+        reply.destroy = layouts_list_unplanned(l, row, plan, &lists);
+        reply.waits = layouts_list_waits(l, row, plan, &lists);
+    }
+    (void)bh_rows_put(&l->rows, &reply);
 }
 
 /* Whether the partition is shown: those that others hold are not, to who may not see their jobs. */
@@ -332,55 +350,54 @@ layouts_is_shown(const struct layouts *l, const struct layouts_row *row,
                || bh_visible_has(&l->visible, partition->tenant.v));
 }
 
-static void
-layouts_put_current_partitions(struct layouts *l, const struct layouts_row *row)
+/* The partitions that it has, with jobs and states, and for a table. */
+static uint32_t
+layouts_fill_partitions(const struct layouts *l, const struct layouts_row *row, struct layout_lists *lists)
 {
-    bh_json_open(&l->w, "stands", '[');
-    for (uint32_t i = 0; i < l->partition_count; i++) {
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < l->partition_count && count < SHOWN_MAX; i++) {
         const struct bh_partition_view *partition = &l->partitions[i];
 
         if (!layouts_is_shown(l, row, partition))
             continue;
-        bh_json_open(&l->w, NULL, '{');
-        if (partition->job.v)
-            bh_json_u64(&l->w, "job", partition->job.v);
-        layouts_put_placement(&l->w, "piece", partition->partition.profile, partition->partition.start);
-        bh_json_str(&l->w, "state", bh_partition_state_names[partition->state]);
-        bh_json_close(&l->w, '}');
+        lists->names[0][count] =
+            layouts_placement(lists, partition->partition.profile, partition->partition.start);
+        lists->partitions[count] = (struct bh_reply_layout_partition){
+            .job = partition->job.v ? partition->job.v : (uint64_t)BH_UNSET,
+            .partition = lists->names[0][count],
+            .state = bh_partition_state_names[partition->state],
+        };
+        count++;
     }
-    bh_json_close(&l->w, ']');
-}
-
-/* The same for a table. */
-static void
-layouts_put_partition_places(struct layouts *l, const struct layouts_row *row)
-{
-    bh_json_open(&l->w, "standing", '[');
-    for (uint32_t i = 0; i < l->partition_count; i++)
-        if (layouts_is_shown(l, row, &l->partitions[i]))
-            layouts_put_placement(&l->w, NULL, l->partitions[i].partition.profile,
-                                  l->partitions[i].partition.start);
-    bh_json_close(&l->w, ']');
+    return count;
 }
 
 static void
 layouts_put_row(struct layouts *l, const struct layouts_row *row)
 {
-    struct bh_json_writer *w = &l->w;
+    const struct bh_layout_list *wanted = &row->gpu_layout.wanted;
+    struct layout_lists lists = { .texts_used = 0 };
+    uint32_t count = layouts_fill_partitions(l, row, &lists);
+    struct bh_reply_layout_shown reply = {
+        .change = row->gpu_layout.apply,
+        .declared = { lists.names[1], wanted->count },
+        .failure = row->gpu_layout.rc ? bh_rc_name((bh_rc)row->gpu_layout.rc) : NULL,
+        .gpu = row->named->uuid,
+        .index = row->index,
+        .is_declared = wanted->mode != BH_LAYOUT_UNDECLARED,
+        .layout = { lists.names[0], count },
+        .model = layouts_model_of(row),
+        .node = row->node,
+        .partitions = { lists.partitions, count },
+        .state = bh_layout_state_names[row->gpu_layout.state],
+        .trouble = *row->trouble ? row->trouble : NULL,
+    };
 
-    bh_json_open(w, NULL, '{');
-    bh_json_u64(w, "change", row->gpu_layout.apply);
-    layouts_put_partitions(l, "declared", &row->gpu_layout.wanted);
-    layouts_put_names(l, row);
-    bh_json_bool(w, "is_declared", row->gpu_layout.wanted.mode != BH_LAYOUT_UNDECLARED);
-    if (row->gpu_layout.rc)
-        bh_json_str(w, "failure", bh_rc_name((bh_rc)row->gpu_layout.rc));
-    layouts_put_partition_places(l, row);
-    layouts_put_current_partitions(l, row);
-    bh_json_str(w, "state", bh_layout_state_names[row->gpu_layout.state]);
-    if (*row->trouble)
-        bh_json_str(w, "trouble", row->trouble);
-    bh_json_close(w, '}');
+    for (uint32_t i = 0; i < wanted->count; i++)
+        lists.names[1][i] =
+            layouts_placement(&lists, wanted->partitions[i].profile, wanted->partitions[i].start);
+    (void)bh_rows_put(&l->rows, &reply);
 }
 
 /* ---- the resources ---- */
@@ -388,30 +405,23 @@ layouts_put_row(struct layouts *l, const struct layouts_row *row)
 bh_rc
 bh_layouts_list(struct bh_call *call, struct bh_err *err)
 {
-    BH_AUTO(layouts_unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
-    uint64_t total = 0;
+    BH_AUTO(layouts_unload) struct layouts l = { .call = call };
     bh_rc rc = layouts_load(&l, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&l.w, NULL, '{');
-    bh_json_open(&l.w, "items", '[');
-    for (uint32_t i = 0; i < l.row_count; i++) {
-        if (!l.rows[i].divides)
-            continue;
-        layouts_put_row(&l, &l.rows[i]);
-        total++;
-    }
-    bh_json_close(&l.w, ']');
-    bh_json_u64(&l.w, "total", total);
-    bh_json_close(&l.w, '}');
+    l.rows = bh_rows_begin(call, &bh_reply_layout_list_fields);
+    for (uint32_t i = 0; i < l.gpu_count; i++)
+        if (l.gpus[i].divides)
+            layouts_put_row(&l, &l.gpus[i]);
+    bh_rows_end(&l.rows, &(struct bh_reply_layout_list){ .total = l.rows.count });
     return BH_OK;
 }
 
 bh_rc
 bh_layouts_diff(struct bh_call *call, struct bh_err *err)
 {
-    BH_AUTO(layouts_unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
+    BH_AUTO(layouts_unload) struct layouts l = { .call = call };
     struct bh_layouts document;
     bh_rc rc = bh_call_body(call, &bh_layout_fields, &document, err);
     if (rc != BH_OK)
@@ -423,14 +433,11 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
     rc = layouts_resolve(&l, &document, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&l.w, NULL, '{');
-    bh_json_open(&l.w, "items", '[');
-    for (uint32_t i = 0; i < l.row_count; i++)
-        if (l.rows[i].entry)
-            layouts_put_difference(&l, &l.rows[i]);
-    bh_json_close(&l.w, ']');
-    bh_json_u64(&l.w, "total", l.changes);
-    bh_json_close(&l.w, '}');
+    l.rows = bh_rows_begin(call, &bh_reply_layout_difference_list_fields);
+    for (uint32_t i = 0; i < l.gpu_count; i++)
+        if (l.gpus[i].entry)
+            layouts_put_difference(&l, &l.gpus[i]);
+    bh_rows_end(&l.rows, &(struct bh_reply_layout_difference_list){ .total = l.changes });
     return BH_OK;
 }
 
@@ -473,12 +480,12 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
     rc = layouts_resolve(&l, &document, err);
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_alloc(call, (l.row_count + 1) * sizeof *events, &events, err);
+    rc = bh_call_alloc(call, (l.gpu_count + 1) * sizeof *events, &events, err);
     if (rc != BH_OK)
         return rc;
-    for (uint32_t i = 0; i < l.row_count; i++)
-        if (l.rows[i].entry)
-            events[command.standing_count++] = layouts_event_of(&l.rows[i]);
+    for (uint32_t i = 0; i < l.gpu_count; i++)
+        if (l.gpus[i].entry)
+            events[command.standing_count++] = layouts_event_of(&l.gpus[i]);
     if (command.standing_count == 0)
         return bh_err_set(err, BH_INVALID, "the layout names no GPU");
     command.gpu_layout = events;

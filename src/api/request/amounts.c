@@ -1,39 +1,29 @@
 #include "api/request/amounts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "engine/state/event.h"
 #include "policy/gpus.h"
 
-enum { AMOUNT_MAX = 48 };
-
-void
-bh_put_gpus(struct bh_json_writer *w, const char *key, uint64_t parts)
+const char *
+bh_gpus_text(uint64_t parts, char text[BH_AMOUNT_SIZE])
 {
-    char text[AMOUNT_MAX];
     struct bh_buf amount;
 
-    if (parts == BH_UNLIMITED) {
-        bh_json_raw(w, key, "null");
-        return;
-    }
-    bh_buf_init_fixed(&amount, text, sizeof text);
+    if (parts == BH_UNLIMITED)
+        return NULL;
+    bh_buf_init_fixed(&amount, text, BH_AMOUNT_SIZE);
     bh_gpus_put_amount(&amount, parts);
-    bh_json_str(w, key, bh_buf_text(&amount));
+    return bh_buf_text(&amount);
 }
 
-void
-bh_put_decimal(struct bh_json_writer *w, const char *key, uint64_t amount, uint64_t unit)
+const char *
+bh_decimal_text(uint64_t amount, uint64_t unit, char text[BH_AMOUNT_SIZE])
 {
-    char text[AMOUNT_MAX];
-    struct bh_buf out;
-
-    if (amount == BH_UNLIMITED) {
-        bh_json_raw(w, key, "null");
-        return;
-    }
-    bh_buf_init_fixed(&out, text, sizeof text);
-    bh_buf_printf(&out, "%" PRIu64 ".%02" PRIu64, amount / unit, amount % unit * 100 / unit);
-    bh_json_str(w, key, bh_buf_text(&out));
+    if (amount == BH_UNLIMITED)
+        return NULL;
+    snprintf(text, BH_AMOUNT_SIZE, "%" PRIu64 ".%02" PRIu64, amount / unit, amount % unit * 100 / unit);
+    return text;
 }

@@ -1,6 +1,7 @@
 #ifndef BH_API_REQUEST_ANSWER_H
 #define BH_API_REQUEST_ANSWER_H
 
+#include "api/documents/replies.h"
 #include "api/request/owner.h"
 #include "base/buf.h"
 
@@ -12,9 +13,8 @@
 void bh_answer_encode(struct bh_buf *out, const struct bh_command *command, const struct bh_answer *answer,
                       bool keep);
 
-/* Members of SITE_APPLY's: "change_count", "changes", "changes_sha256" (api/documents/site_changes.h),
- * "dry_run", "removes", "revision", "warnings". */
-void bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, bool dry_run);
+/* The same of a SITE_APPLY, which what-if shows, too. */
+struct bh_reply_site_changes bh_answer_site(const struct bh_answer *answer, bool dry_run);
 
 /* The reply's HTTP status: 201 for what was made, 200 otherwise. */
 uint32_t bh_answer_status(const struct bh_command *command);

@@ -12,74 +12,75 @@ why_may_name(const struct bh_explain *how, uint32_t tenant)
     return tenant != 0 && bh_visible_has(&visible, tenant);
 }
 
+/* What the tenant is expected to use, and its path, for who may know of it. */
 static void
-why_put_number(struct bh_json_writer *w, const char *key, uint64_t value)
-{
-    if (value)
-        bh_json_u64(w, key, value);
-}
-
-void
-bh_why_put_operands(struct bh_json_writer *w, const char *key, const struct bh_explain *how,
-                    const struct bh_reason *reason)
+why_fill_tenant(const struct bh_explain *how, const struct bh_reason *reason, struct bh_reply_operands *ret)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(how->dir, reason->tenant);
-    const struct bh_dir_sku *sku = bh_directory_sku(how->dir, reason->sku);
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(how->dir, reason->gpu);
-    const struct bh_dir_gpu *also = bh_directory_gpu(how->dir, reason->also_gpu);
-    bool holder = how->all || why_may_name(how, how->holder_tenant.v);
-    bool away = reason->code >= BH_REASON_IN_REPAIR && reason->code <= BH_REASON_NEEDS_REBOOT;
 
-    bh_json_open(w, key, '{');
-    if (reason->also)
-        bh_json_str(w, "also", bh_reason_names[reason->also]);
-    if (also)
-        bh_json_str(w, "also_gpu", also->uuid);
-    if (reason->frees_at_ns && reason->assumed)
-        bh_json_bool(w, "assumed", true);
-    if (tenant && why_may_name(how, tenant->id.v))
-        why_put_number(w, "expected_parts", reason->expected);
-    if (reason->frees_at_ns)
-        bh_json_ns(w, "frees_at_ns", reason->frees_at_ns);
-    why_put_number(w, "free_parts", reason->free_partitions);
-    if (gpu && (holder || away || reason->code == BH_REASON_STARTING))
-        bh_json_str(w, "gpu", gpu->uuid);
-    if (reason->guarantee.cause)
-        bh_json_str(w, "guarantee", bh_guarantee_cause_names[reason->guarantee.cause]);
-    if (reason->job.v && holder)
-        bh_json_u64(w, "job", reason->job.v);
-    if (reason->limit || reason->wanted) {
-        bh_json_u64(w, "limit", reason->limit);
-        bh_json_u64(w, "used", reason->used);
-        bh_json_u64(w, "wanted", reason->wanted);
-    }
-    if (reason->moved_for.v && why_may_name(how, how->preemptor_tenant.v))
-        bh_json_u64(w, "moved_for", reason->moved_for.v);
-    if (reason->moved_ns)
-        bh_json_ns(w, "moved_ns", reason->moved_ns);
-    if (reason->preempted_for.v && why_may_name(how, how->preemptor_tenant.v))
-        bh_json_u64(w, "preempted_for", reason->preempted_for.v);
-    if (sku)
-        bh_json_str(w, "sku", sku->name);
-    if (tenant && why_may_name(how, tenant->id.v))
-        bh_json_str(w, "tenant", tenant->path);
-    bh_json_close(w, '}');
+    if (!tenant || !why_may_name(how, tenant->id.v))
+        return;
+    ret->expected_parts = reason->expected;
+    ret->tenant = tenant->path;
 }
 
-void
-bh_why_put(struct bh_json_writer *w, const struct bh_explain *how, const struct bh_reason *reason,
-           const char *more)
+static void
+why_fill_jobs(const struct bh_explain *how, const struct bh_reason *reason, struct bh_reply_operands *ret)
 {
+    bool holder = how->all || why_may_name(how, how->holder_tenant.v);
+    bool away = reason->code >= BH_REASON_IN_REPAIR && reason->code <= BH_REASON_NEEDS_REBOOT;
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(how->dir, reason->gpu);
+
+    if (gpu && (holder || away || reason->code == BH_REASON_STARTING))
+        ret->gpu = gpu->uuid;
+    if (holder)
+        ret->job = reason->job.v;
+    if (!why_may_name(how, how->preemptor_tenant.v))
+        return;
+    ret->moved_for = reason->moved_for.v;
+    ret->preempted_for = reason->preempted_for.v;
+}
+
+struct bh_reply_operands
+bh_why_operands(const struct bh_explain *how, const struct bh_reason *reason)
+{
+    const struct bh_dir_sku *sku = bh_directory_sku(how->dir, reason->sku);
+    const struct bh_dir_gpu *also = bh_directory_gpu(how->dir, reason->also_gpu);
+    struct bh_reply_operands operands = BH_NO_OPERANDS;
+
+    operands.also = reason->also ? bh_reason_names[reason->also] : NULL;
+    operands.also_gpu = also ? also->uuid : NULL;
+    operands.assumed = reason->frees_at_ns && reason->assumed;
+    operands.frees_at_ns = reason->frees_at_ns;
+    operands.free_parts = reason->free_partitions;
+    operands.guarantee = reason->guarantee.cause ? bh_guarantee_cause_names[reason->guarantee.cause] : NULL;
+    operands.moved_ns = reason->moved_ns;
+    operands.sku = sku ? sku->name : NULL;
+    if (reason->limit || reason->wanted) {
+        operands.limit = reason->limit;
+        operands.used = reason->used;
+        operands.wanted = reason->wanted;
+    }
+    why_fill_tenant(how, reason, &operands);
+    why_fill_jobs(how, reason, &operands);
+    return operands;
+}
+
+struct bh_reply_reason
+bh_why_reason(struct bh_arena *arena, const struct bh_explain *how, const struct bh_reason *reason)
+{
+    struct bh_reply_reason words = { .operands = bh_why_operands(how, reason),
+                                     .reason = bh_reason_names[reason->code] };
     struct bh_buf text;
 
     bh_buf_init(&text, WORDS_MAX);
     bh_explain_next(&text, how, reason);
-    bh_json_str(w, "next", bh_buf_text(&text));
-    bh_why_put_operands(w, "operands", how, reason);
-    bh_json_str(w, "reason", bh_reason_names[reason->code]);
+    if (bh_buf_text(&text))
+        words.next = bh_arena_strdup(arena, bh_buf_text(&text));
     bh_buf_clear(&text);
     bh_explain_sentence(&text, how, reason);
-    bh_buf_puts(&text, more);
-    bh_json_str(w, "sentence", bh_buf_text(&text));
+    if (bh_buf_text(&text))
+        words.sentence = bh_arena_strdup(arena, bh_buf_text(&text));
     bh_buf_fini(&text);
+    return words;
 }

@@ -1,19 +1,20 @@
 #ifndef BH_API_REQUEST_WHY_H
 #define BH_API_REQUEST_WHY_H
 
-#include "base/json.h"
+#include "api/documents/replies.h"
+#include "base/arena.h"
 #include "policy/explain.h"
 
 /* Why something is as it is: the engine's reason, for callers. */
 
-/* Operands of a reason as a JSON object, with names instead of ids where the caller may
- * see them. */
-void bh_why_put_operands(struct bh_json_writer *w, const char *key, const struct bh_explain *how,
-                         const struct bh_reason *reason);
+/* Of a reply that has no reason of the engine. */
+#define BH_NO_OPERANDS ((struct bh_reply_operands){ .limit = BH_UNSET, .used = BH_UNSET, .wanted = BH_UNSET })
 
-/* The members "next", "operands", "reason" and "sentence"; `more` is said behind the sentence, ""
- * nothing. */
-void bh_why_put(struct bh_json_writer *w, const struct bh_explain *how, const struct bh_reason *reason,
-                const char *more);
+/* Operands of a reason, with names instead of ids where the caller may see them. */
+struct bh_reply_operands bh_why_operands(const struct bh_explain *how, const struct bh_reason *reason);
+
+/* The reason with its words in the arena; "" where that is full. */
+struct bh_reply_reason bh_why_reason(struct bh_arena *arena, const struct bh_explain *how,
+                                     const struct bh_reason *reason);
 
 #endif

@@ -5,12 +5,14 @@
 #include "api/audit/refused_request.h"
 #include "api/documents/job_document.h"
 #include "api/nodes/serves.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 
 struct datasets_list {
     struct bh_call *call;
-    struct bh_json_writer w;
-    struct bh_visible submits, views; /* where the caller may submit jobs, and see datasets */
+    struct bh_rows rows;
+    struct bh_reply_dataset_access *access; /* of the tenants of `submits` */
+    struct bh_visible submits, views;       /* where the caller may submit jobs, and see datasets */
     const char *principal;
 };
 
@@ -45,33 +47,22 @@ datasets_is_named(const struct datasets_list *list, const struct bh_dataset *dat
     return false;
 }
 
-static void
-datasets_put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
+static uint64_t
+datasets_end_of(uint32_t may, uint64_t until_ns)
 {
-    if (may && until_ns != UINT64_MAX)
-        bh_json_ns(w, "until_ns", until_ns);
+    return may && until_ns != UINT64_MAX ? until_ns : (uint64_t)BH_UNSET;
 }
 
-static void
-datasets_put_tenant(struct datasets_list *list, const char *tenant, uint32_t may, uint64_t until_ns)
-{
-    bh_json_open(&list->w, NULL, '{');
-    bh_json_str(&list->w, "may", bh_data_rights_text(may));
-    bh_json_str(&list->w, "tenant", tenant);
-    datasets_put_end(&list->w, may, until_ns);
-    bh_json_close(&list->w, '}');
-}
-
-/* Tenant by tenant, but for whoever may submit to all of them: there may be thousands, and what is
+/* Tenant by tenant, but for callers that may submit to all of them: there may be thousands, and what is
  * declared says the same.  All of them together in the results. */
 static uint32_t
-datasets_put_access(struct datasets_list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
+datasets_fill_access(const struct datasets_list *list, const struct bh_dataset *dataset,
+                     struct bh_reply_dataset_shown *ret, uint64_t *ret_until_ns)
 {
     const struct bh_datasets *datasets = &list->call->dir->datasets;
-    uint32_t all = 0;
+    uint32_t all = 0, count = 0;
 
     *ret_until_ns = 0;
-    bh_json_open(&list->w, "access", '[');
     for (uint32_t i = 0; i < list->submits.count; i++) {
         struct bh_data_request request = datasets_request_of(list, list->submits.ids[i]);
         uint64_t until_ns;
@@ -81,47 +72,39 @@ datasets_put_access(struct datasets_list *list, const struct bh_dataset *dataset
             continue;
         may = bh_datasets_may(datasets, dataset, &request, &until_ns);
         if (!list->submits.all)
-            datasets_put_tenant(list, request.tenant, may, until_ns);
+            list->access[count++] =
+                (struct bh_reply_dataset_access){ bh_data_rights_text(may), request.tenant,
+                                                  datasets_end_of(may, until_ns) };
         all |= may;
         if (until_ns > *ret_until_ns)
             *ret_until_ns = until_ns;
     }
-    bh_json_close(&list->w, ']');
+    ret->access = (struct bh_list){ list->access, count };
     return all;
 }
 
 static void
-datasets_put_declared(struct datasets_list *list, const struct bh_dataset *dataset)
-{
-    struct bh_buf text;
-
-    bh_buf_init(&text, BH_JSON_BYTES_MAX);
-    bh_json_encode(&text, &bh_site_dataset_fields, dataset->text);
-    if (bh_buf_text(&text))
-        bh_json_raw(&list->w, "declared", bh_buf_text(&text));
-    bh_buf_fini(&text);
-}
-
-static void
-put_dataset(struct datasets_list *list, const struct bh_dataset *dataset)
+datasets_put_dataset(struct datasets_list *list, const struct bh_dataset *dataset)
 {
     const struct bh_site_dataset *text = dataset->text;
     const struct bh_dir_dataset *named = bh_directory_dataset_named(list->call->dir, text->name);
+    struct bh_reply_dataset_shown row = { .id = named ? named->id.v : 0,
+                                          .kind = bh_dataset_kind_names[text->kind],
+                                          .name = text->name };
     uint64_t until_ns;
-    uint32_t may;
+    uint32_t may = datasets_fill_access(list, dataset, &row, &until_ns);
+    struct bh_buf declared;
 
-    bh_json_open(&list->w, NULL, '{');
-    may = datasets_put_access(list, dataset, &until_ns);
-    if (datasets_may_see_all_of(list, dataset))
-        datasets_put_declared(list, dataset);
-    bh_json_u64(&list->w, "id", named ? named->id.v : 0);
-    bh_json_str(&list->w, "kind", bh_dataset_kind_names[text->kind]);
-    bh_json_str(&list->w, "may", bh_data_rights_text(may));
-    bh_json_str(&list->w, "name", text->name);
-    if (datasets_may_see_all_of(list, dataset))
-        bh_json_str(&list->w, "owner", text->tenant);
-    datasets_put_end(&list->w, may, until_ns);
-    bh_json_close(&list->w, '}');
+    bh_buf_init(&declared, BH_JSON_BYTES_MAX);
+    row.may = bh_data_rights_text(may);
+    row.until_ns = datasets_end_of(may, until_ns);
+    if (datasets_may_see_all_of(list, dataset)) {
+        bh_json_encode(&declared, &bh_site_dataset_fields, text);
+        row.declared = bh_reply_slice(bh_buf_text(&declared));
+        row.owner = text->tenant;
+    }
+    (void)bh_rows_put(&list->rows, &row);
+    bh_buf_fini(&declared);
 }
 
 static const char *
@@ -137,9 +120,7 @@ bh_rc
 bh_datasets_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_datasets *datasets = &call->dir->datasets;
-    struct datasets_list list = { .call = call,
-                                  .w = bh_call_writer(call),
-                                  .principal = datasets_principal_of(call) };
+    struct datasets_list list = { .call = call, .principal = datasets_principal_of(call) };
     bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
     if (rc != BH_OK)
         return rc;
@@ -147,14 +128,15 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     rc = bh_visible_find(call, "dataset.view", &list.views, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&list.w, NULL, '{');
-    bh_json_open(&list.w, "items", '[');
+    rc = bh_call_alloc(call, list.submits.count * sizeof *list.access, &list.access, err);
+    if (rc != BH_OK)
+        return rc;
+    list.rows = bh_rows_begin(call, &bh_reply_dataset_list_fields);
     for (uint32_t i = 0; i < datasets->count; i++)
         if (datasets_may_see_all_of(&list, &datasets->items[i])
             || datasets_is_named(&list, &datasets->items[i]))
-            put_dataset(&list, &datasets->items[i]);
-    bh_json_close(&list.w, ']');
-    bh_json_close(&list.w, '}');
+            datasets_put_dataset(&list, &datasets->items[i]);
+    bh_rows_end(&list.rows, NULL);
     return BH_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/documents/revision.h"
+#include "api/request/reply.h"
 #include "base/num.h"
 
 bh_rc
@@ -75,21 +76,18 @@ site_take_revision(void *self, const struct bh_document_row *row)
     return true;
 }
 
-static void
-site_put_revision(struct bh_json_writer *w, const struct bh_call *call, const struct bh_revision *revision)
+static struct bh_reply_site_revision
+site_reply_of(const struct bh_call *call, const struct bh_revision *revision)
 {
     const struct bh_dir_principal *by =
         bh_directory_principal(call->dir, (bh_principal_id){ revision->principal });
-    char memory[65];
-    struct bh_buf hex;
+    struct bh_reply_site_revision reply = { .at_ns = revision->at_ns,
+                                            .by = by ? by->name : "",
+                                            .changes = revision->changes,
+                                            .revision = revision->number };
 
-    bh_buf_init_fixed(&hex, memory, sizeof memory);
-    bh_buf_put_hex(&hex, revision->digest, sizeof revision->digest);
-    bh_json_ns(w, "at_ns", revision->at_ns);
-    bh_json_str(w, "by", by ? by->name : "");
-    bh_json_u64(w, "changes", revision->changes);
-    bh_json_str(w, "digest", bh_buf_text(&hex));
-    bh_json_u64(w, "revision", revision->number);
+    memcpy(reply.digest, revision->digest, sizeof reply.digest);
+    return reply;
 }
 
 /* The newest first. */
@@ -98,9 +96,9 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     const struct bh_document_filter filter = { BH_DOCUMENT_REVISION, 0 };
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_reply_site_revision_list end = { .present = 0 };
     struct revisions *all;
-    uint64_t present = 0;
+    struct bh_rows rows;
     uint32_t oldest;
     bh_rc rc = bh_call_alloc(call, sizeof *all, &all, err);
 
@@ -111,20 +109,17 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
     rc = store->ops->list_documents(store->self, &filter, site_take_revision, all, err);
     if (rc != BH_OK)
         return rc;
-    rc = bh_revision_present(store, call->arena, &present, err);
+    rc = bh_revision_present(store, call->arena, &end.present, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "items", '[');
+    rows = bh_rows_begin(call, &bh_reply_site_revision_list_fields);
     oldest = all->count > BH_REVISIONS_MAX ? all->count - BH_REVISIONS_MAX : 0;
     for (uint32_t i = all->count; i-- > oldest;) {
-        bh_json_open(&w, NULL, '{');
-        site_put_revision(&w, call, &all->rows[i % BH_REVISIONS_MAX]);
-        bh_json_close(&w, '}');
+        const struct bh_reply_site_revision row = site_reply_of(call, &all->rows[i % BH_REVISIONS_MAX]);
+
+        (void)bh_rows_put(&rows, &row);
     }
-    bh_json_close(&w, ']');
-    bh_json_u64(&w, "present", present);
-    bh_json_close(&w, '}');
+    bh_rows_end(&rows, &end);
     return BH_OK;
 }
 
@@ -132,7 +127,7 @@ bh_rc
 bh_site_revision(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_reply_site_revision reply;
     struct bh_revision revision;
     const char *text;
     uint64_t number;
@@ -146,10 +141,9 @@ bh_site_revision(struct bh_call *call, struct bh_err *err)
     rc = bh_revision_text(store, &revision, call->arena, &text, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    site_put_revision(&w, call, &revision);
-    bh_json_raw(&w, "site", text);
-    bh_json_close(&w, '}');
+    reply = site_reply_of(call, &revision);
+    reply.site = bh_reply_slice(text);
+    bh_reply_put(call, &bh_reply_site_revision_fields, &reply);
     return BH_OK;
 }
 
@@ -173,7 +167,7 @@ site_read_revision(struct bh_call *call, uint64_t number, struct bh_site *ret_si
 bh_rc
 bh_site_diff(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_reply_site_difference reply = { .from = 0 };
     struct bh_site_changes changes;
     struct bh_site from, to;
     uint64_t first = 0, second = 0;
@@ -196,10 +190,12 @@ bh_site_diff(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_site_changes_find(call->api->options.crypto, &from, &to, call->arena, &changes);
-    bh_json_open(&w, NULL, '{');
-    bh_site_changes_put(&w, &changes);
-    bh_json_u64(&w, "from", first);
-    bh_json_u64(&w, "to", second);
-    bh_json_close(&w, '}');
+    reply.change_count = changes.count;
+    reply.changes = changes.lines;
+    if (changes.listed != changes.count)
+        memcpy(reply.changes_sha256, changes.digest, sizeof reply.changes_sha256);
+    reply.from = first;
+    reply.to = second;
+    bh_reply_put(call, &bh_reply_site_difference_fields, &reply);
     return BH_OK;
 }

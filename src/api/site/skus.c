@@ -1,6 +1,7 @@
 #include "api/site/skus.h"
 
 #include "api/request/amounts.h"
+#include "api/request/reply.h"
 
 struct sku_question {
     const struct bh_directory *dir;
@@ -17,23 +18,28 @@ ask_skus(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->skus[i].sku.v = 0;
 }
 
+/* The models of a SKU, while its row is written. */
+struct sku_models {
+    struct bh_reply_sku_model_shown rows[BH_SKU_MODELS_MAX];
+    char names[BH_SKU_MODELS_MAX][BH_PARTITION_NAME_MAX], gpus[BH_SKU_MODELS_MAX][BH_AMOUNT_SIZE];
+};
+
 static void
-put_model(struct bh_json_writer *w, const struct bh_sku_model *entry)
+skus_fill_model(const struct bh_sku_model *entry, uint32_t at, struct sku_models *ret)
 {
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ entry->profile });
-    char name[BH_PARTITION_NAME_MAX];
     struct bh_share share;
 
-    bh_partition_name((enum bh_gpu_model)entry->model, entry->profile, name);
-    bh_json_open(w, NULL, '{');
-    bh_json_u64(w, "compute_parts", parts.compute);
-    bh_put_gpus(w, "gpus", bh_parts_equivalent(parts));
-    bh_json_u64(w, "memory_parts", parts.memory);
-    bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)entry->model)->name);
-    bh_json_str(w, "profile", name);
+    bh_partition_name((enum bh_gpu_model)entry->model, entry->profile, ret->names[at]);
+    ret->rows[at] = (struct bh_reply_sku_model_shown){
+        .compute_parts = parts.compute,
+        .gpus = bh_gpus_text(bh_parts_equivalent(parts), ret->gpus[at]),
+        .memory_parts = parts.memory,
+        .model = bh_model_facts((enum bh_gpu_model)entry->model)->name,
+        .profile = ret->names[at],
+    };
     if (bh_share_get((bh_profile_id){ entry->profile }, &share))
-        bh_json_str(w, "share_mode", bh_share_mode_names[share.mode]);
-    bh_json_close(w, '}');
+        ret->rows[at].share_mode = bh_share_mode_names[share.mode];
 }
 
 static bool
@@ -47,34 +53,31 @@ has_shares(const struct bh_ev_sku *sku)
 }
 
 static void
-skus_put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct bh_ev_sku *sku)
+skus_put_sku(struct bh_rows *rows, const struct bh_dir_sku *named, const struct bh_ev_sku *sku)
 {
-    bh_json_open(w, NULL, '{');
-    if (named->cpu)
-        bh_json_str(w, "cpu", named->cpu);
-    bh_json_str(w, "grade", bh_grade_names[sku->grade]);
-    if (has_shares(sku))
-        bh_json_str(w, "managed", bh_managed_names[named->managed]);
-    if (named->memory)
-        bh_json_str(w, "memory", named->memory);
-    bh_json_open(w, "models", '[');
+    struct sku_models models;
+    struct bh_reply_sku_shown row = { .cpu = named->cpu,
+                                      .grade = bh_grade_names[sku->grade],
+                                      .memory = named->memory,
+                                      .models = { models.rows, sku->model_count },
+                                      .name = named->name,
+                                      .price = bh_decimal_text(sku->price, BH_MONEY_UNIT, BH_AMOUNT_TEXT) };
+
     for (uint32_t i = 0; i < sku->model_count; i++)
-        put_model(w, &sku->models[i]);
-    bh_json_close(w, ']');
-    bh_json_str(w, "name", named->name);
-    if (has_shares(sku))
-        bh_json_str(w, "over_cap", bh_over_cap_names[named->over_cap]);
-    if (has_shares(sku))
-        bh_json_str(w, "over_time", bh_over_time_names[named->over_time]);
-    bh_put_decimal(w, "price", sku->price, BH_MONEY_UNIT);
-    bh_json_close(w, '}');
+        skus_fill_model(&sku->models[i], i, &models);
+    if (has_shares(sku)) {
+        row.managed = bh_managed_names[named->managed];
+        row.over_cap = bh_over_cap_names[named->over_cap];
+        row.over_time = bh_over_time_names[named->over_time];
+    }
+    (void)bh_rows_put(rows, &row);
 }
 
 bh_rc
 bh_skus_list(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct sku_question q = { .dir = call->dir };
+    struct bh_rows rows;
     bh_rc rc = bh_call_alloc(call, call->dir->sku_count * sizeof *q.skus, &q.skus, err);
     if (rc != BH_OK)
         return rc;
@@ -82,12 +85,10 @@ bh_skus_list(struct bh_call *call, struct bh_err *err)
     rc = bh_call_ask(call, ask_skus, &q, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "items", '[');
+    rows = bh_rows_begin(call, &bh_reply_sku_list_fields);
     for (uint32_t i = 0; i < call->dir->sku_count; i++)
         if (q.skus[i].sku.v && !call->dir->skus[i].gone)
-            skus_put_sku(&w, &call->dir->skus[i], &q.skus[i]);
-    bh_json_close(&w, ']');
-    bh_json_close(&w, '}');
+            skus_put_sku(&rows, &call->dir->skus[i], &q.skus[i]);
+    bh_rows_end(&rows, NULL);
     return BH_OK;
 }

@@ -1,8 +1,9 @@
 #include "api/site/status.h"
 
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 
-enum { INVENTORY_JSON_MAX = 16 << 20 };
+enum { INVENTORY_JSON_MAX = 16 << 20, DEMANDS_MAX = 128 };
 
 struct status_question {
     struct bh_visible visible;
@@ -41,41 +42,28 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->asked[model].shapes = 0;
 }
 
-static void
-status_put_counts(struct bh_json_writer *w, const struct status_question *q)
-{
-    bh_json_open(w, "gpus", '{');
-    bh_json_u64(w, "fenced", q->fenced);
-    bh_json_u64(w, "managed", q->managed);
-    bh_json_u64(w, "total", q->gpus);
-    bh_json_close(w, '}');
-    bh_json_open(w, "jobs", '{');
-    bh_json_u64(w, "pending", q->pending);
-    bh_json_u64(w, "running", q->running);
-    bh_json_close(w, '}');
-}
-
 /* The sizes that were asked for lately, which room on MIG GPUs is kept by: of all tenants
  * together, so for those who may see the whole site. */
-static void
-status_put_asked(const struct bh_call *call, struct bh_json_writer *w, const struct status_question *q)
+static struct bh_list
+status_demand_of(const struct bh_call *call, const struct status_question *q,
+                 struct bh_reply_status_demand rows[DEMANDS_MAX])
 {
+    uint32_t count = 0;
+
     if (!bh_authz_check(call->dir, &call->caller.subject, "site.view", (bh_tenant_id){ 0 }).allow)
-        return;
-    bh_json_open(w, "asked_for", '[');
+        return (struct bh_list){ NULL, 0 };
     for (uint32_t model = 0; model < BH_GPU_MODELS; model++)
-        for (uint32_t i = 0; i < q->asked[model].shapes; i++) {
+        for (uint32_t i = 0; i < q->asked[model].shapes && count < DEMANDS_MAX; i++) {
             bh_profile_id id = { q->asked[model].profiles[i] };
 
             if (q->asked[model].partitions[i] == 0)
                 continue;
-            bh_json_open(w, NULL, '{');
-            bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)model)->name);
-            bh_json_u64(w, "pieces", q->asked[model].partitions[i]);
-            bh_json_str(w, "profile", bh_profile_get(id)->name);
-            bh_json_close(w, '}');
+            rows[count++] =
+                (struct bh_reply_status_demand){ .model = bh_model_facts((enum bh_gpu_model)model)->name,
+                                                 .partitions = q->asked[model].partitions[i],
+                                                 .profile = bh_profile_get(id)->name };
         }
-    bh_json_close(w, ']');
+    return (struct bh_list){ rows, count };
 }
 
 /* How many nodes are connected, and the first one's inventory: many are not read for it. */
@@ -98,53 +86,54 @@ status_count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
     return count;
 }
 
-static void
-status_put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
-{
-    BH_AUTO(bh_json_free) struct bh_json *first = NULL;
-    uint64_t count = status_count_nodes(owner, &first);
-    bh_json_value root = first ? bh_json_root(first) : NULL;
-
-    bh_json_open(w, "node", '{');
-    bh_json_bool(w, "connected", count > 0);
-    bh_json_str(w, "driver", bh_json_text(bh_json_get(root, "driver"), ""));
-    bh_json_str(w, "name", bh_json_text(bh_json_get(root, "node"), ""));
-    bh_json_str(w, "runtime", bh_json_text(bh_json_get(root, "runtime"), ""));
-    bh_json_close(w, '}');
-    bh_json_u64(w, "nodes", count);
-}
-
 /* While the signer is away checkpoints wait: their age tells. */
-static void
-status_put_checkpoint(struct bh_json_writer *w, const struct bh_owner *owner, uint64_t now_ns)
+static struct bh_reply_status_checkpoint
+status_checkpoint_of(const struct bh_owner *owner, uint64_t now_ns)
 {
     struct bh_signed last = owner->ops->last_signed(owner->self);
 
-    bh_json_open(w, "checkpoint", '{');
-    if (last.at_ns)
-        bh_json_ns(w, "age_ns", now_ns > last.at_ns ? now_ns - last.at_ns : 0);
-    bh_json_ns(w, "at_ns", last.at_ns);
-    bh_json_u64(w, "records", last.records);
-    bh_json_close(w, '}');
+    return (struct bh_reply_status_checkpoint){
+        .age_ns = !last.at_ns           ? (uint64_t)BH_UNSET
+                  : now_ns > last.at_ns ? now_ns - last.at_ns
+                                        : 0,
+        .at_ns = last.at_ns,
+        .records = last.records,
+    };
 }
 
-/* How far the wall clock is ahead of engine time (negative: behind it). */
 static void
-status_put_clock(const struct bh_call *call, struct bh_json_writer *w, uint64_t now_ns)
+status_write(struct bh_call *call, const struct status_question *q, uint64_t records)
 {
-    int64_t ahead_ns = (int64_t)bh_call_now(call) - (int64_t)now_ns;
+    const struct bh_api_options *options = &call->api->options;
+    BH_AUTO(bh_json_free) struct bh_json *first = NULL;
+    uint64_t nodes = status_count_nodes(&options->owner, &first);
+    bh_json_value root = first ? bh_json_root(first) : NULL;
+    struct bh_reply_status_demand demand[DEMANDS_MAX];
 
-    bh_json_i64(w, "clock_ahead_ms", ahead_ns / (int64_t)BH_NS_PER_MS);
+    BH_REPLY_WITH(call, status, .asked_for = status_demand_of(call, q, demand), .at_ns = q->now_ns,
+                  .checkpoint = status_checkpoint_of(&options->owner, q->now_ns),
+                  .clock_ahead_ms = ((int64_t)bh_call_now(call) - (int64_t)q->now_ns) / (int64_t)BH_NS_PER_MS,
+                  /* these count what all tenants do */
+                  .commits =
+                      q->visible.all ? options->owner.ops->commits(options->owner.self) : (uint64_t)BH_UNSET,
+                  .records = q->visible.all ? records : (uint64_t)BH_UNSET,
+                  .gpus = { .fenced = q->fenced, .managed = q->managed, .total = q->gpus },
+                  .jobs = { .pending = q->pending, .running = q->running },
+                  .node = { .connected = nodes > 0,
+                            .driver = bh_json_text(bh_json_get(root, "driver"), ""),
+                            .name = bh_json_text(bh_json_get(root, "node"), ""),
+                            .runtime = bh_json_text(bh_json_get(root, "runtime"), "") },
+                  .nodes = nodes, .store = options->store.ops->name, .tenants = q->tenants,
+                  .version = options->version);
 }
 
 bh_rc
 bh_status_show(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_api_options *options = &call->api->options;
-    struct bh_json_writer w = bh_call_writer(call);
+    const struct bh_store *store = &call->api->options.store;
     struct status_question q = { 0 };
     uint64_t last = 0;
-    bh_rc rc = options->store.ops->last_record(options->store.self, &last, err);
+    bh_rc rc = store->ops->last_record(store->self, &last, err);
     uint64_t records = rc == BH_OK ? last + 1 : 0;
 
     if (rc == BH_OK || rc == BH_NOT_FOUND)
@@ -154,27 +143,13 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     rc = bh_call_ask(call, ask_status, &q, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    status_put_asked(call, &w, &q);
-    bh_json_ns(&w, "at_ns", q.now_ns);
-    status_put_checkpoint(&w, &options->owner, q.now_ns);
-    status_put_clock(call, &w, q.now_ns);
-    if (q.visible.all) /* it counts what everybody does */
-        bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
-    status_put_counts(&w, &q);
-    status_put_nodes(&w, &options->owner);
-    if (q.visible.all)
-        bh_json_u64(&w, "records", records);
-    bh_json_str(&w, "store", options->store.ops->name);
-    bh_json_u64(&w, "tenants", q.tenants);
-    bh_json_str(&w, "version", options->version);
-    bh_json_close(&w, '}');
+    status_write(call, &q, records);
     return BH_OK;
 }
 
 bh_rc
 bh_status_health(struct bh_call *call, struct bh_err *err)
 {
-    bh_buf_puts(&call->reply->body, "{\"status\":\"ok\"}");
+    BH_REPLY_WITH(call, health, .status = "ok");
     return BH_OK;
 }

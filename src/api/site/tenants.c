@@ -1,6 +1,10 @@
 #include "api/site/tenants.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "api/request/amounts.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "base/time.h"
 
@@ -19,57 +23,45 @@ ask_tenants(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->views[i].settings.tenant.v = 0;
 }
 
-/* GPUs of a model, or partitions of a SKU; null where there is no limit. */
-static void
-put_quota_amount(struct bh_json_writer *w, const char *key, enum bh_quota_scope scope, uint64_t amount)
+/* GPUs of a model, or partitions of a SKU, as JSON; null where there is no limit. */
+static struct bh_slice
+tenants_amount(enum bh_quota_scope scope, uint64_t amount, char text[BH_AMOUNT_SIZE])
 {
-    if (scope == BH_QUOTA_MODEL || amount == BH_UNLIMITED)
-        bh_put_gpus(w, key, amount);
+    char gpus[BH_AMOUNT_SIZE];
+
+    if (amount == BH_UNLIMITED)
+        return bh_reply_slice("null");
+    if (scope == BH_QUOTA_MODEL)
+        snprintf(text, BH_AMOUNT_SIZE, "\"%s\"", bh_gpus_text(amount, gpus));
     else
-        bh_json_u64(w, key, amount);
+        snprintf(text, BH_AMOUNT_SIZE, "%" PRIu64, amount);
+    return bh_reply_slice(text);
 }
 
+/* The quotas of a tenant, while its row is written. */
+struct tenant_quotas {
+    struct bh_reply_tenant_quota rows[BH_TENANT_QUOTAS_MAX];
+    char texts[BH_TENANT_QUOTAS_MAX][4][BH_AMOUNT_SIZE];
+};
+
 static void
-put_quota(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_quota *quota, uint64_t used)
+tenants_fill_quota(const struct bh_call *call, const struct bh_tenant_view *view, uint32_t at,
+                   struct tenant_quotas *ret)
 {
+    const struct bh_tenant_quota *quota = &view->settings.quotas[at];
     const struct bh_dir_sku *sku = bh_directory_sku(call->dir, (bh_sku_id){ quota->of });
     bool of_sku = quota->scope == BH_QUOTA_SKU;
 
-    bh_json_open(w, NULL, '{');
-    put_quota_amount(w, "guarantee", quota->scope, quota->guarantee);
-    put_quota_amount(w, "lending_limit", quota->scope, quota->guarantee - quota->withhold);
-    put_quota_amount(w, "limit", quota->scope, quota->limit);
-    if (of_sku)
-        bh_json_str(w, "sku", sku ? sku->name : "");
-    else
-        bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)quota->of)->name);
-    put_quota_amount(w, "used", quota->scope, used);
-    bh_json_close(w, '}');
-}
-
-static void
-put_quotas(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_view *view)
-{
-    bh_json_open(w, "quotas", '[');
-    for (uint32_t i = 0; i < view->settings.quota_count; i++)
-        put_quota(call, w, &view->settings.quotas[i], view->quota_used[i]);
-    bh_json_close(w, ']');
-}
-
-static void
-tenants_put_budget(struct bh_json_writer *w, const struct bh_tenant_view *view)
-{
-    const struct bh_budget *budget = &view->settings.budget;
-
-    if (budget->period == BH_PERIOD_NONE)
-        return;
-    bh_json_open(w, "budget", '{');
-    bh_put_decimal(w, "gpu_hours", budget->gpu_s, 3600);
-    bh_put_decimal(w, "money", budget->money, BH_MONEY_UNIT);
-    bh_json_str(w, "period", bh_period_names[budget->period]);
-    bh_put_decimal(w, "spent_gpu_hours", (uint64_t)(view->spent_gpu / BH_GPU_PARTS / BH_NS_PER_S), 3600);
-    bh_put_decimal(w, "spent_money", view->spent_money, BH_MONEY_UNIT);
-    bh_json_close(w, '}');
+    ret->rows[at] = (struct bh_reply_tenant_quota){
+        .guarantee = tenants_amount(quota->scope, quota->guarantee, ret->texts[at][0]),
+        .lending_limit = tenants_amount(quota->scope, quota->guarantee - quota->withhold, ret->texts[at][1]),
+        .limit = tenants_amount(quota->scope, quota->limit, ret->texts[at][2]),
+        .model = of_sku ? NULL : bh_model_facts((enum bh_gpu_model)quota->of)->name,
+        .sku = !of_sku ? NULL
+               : sku   ? sku->name
+                       : "",
+        .used = tenants_amount(quota->scope, view->quota_used[at], ret->texts[at][3]),
+    };
 }
 
 static enum bh_boundary
@@ -79,45 +71,54 @@ boundary_of(const struct bh_ev_tenant *settings)
 }
 
 static void
-tenants_put_tenant(struct bh_call *call, struct bh_json_writer *w, const struct bh_dir_tenant *named,
+tenants_put_tenant(const struct bh_call *call, struct bh_rows *rows, const struct bh_dir_tenant *named,
                    const struct bh_tenant_view *view)
 {
     const struct bh_ev_tenant *settings = &view->settings;
+    const struct bh_budget *budget = &settings->budget;
+    uint64_t spent_s = (uint64_t)(view->spent_gpu / BH_GPU_PARTS / BH_NS_PER_S);
+    const struct bh_reply_tenant_budget spending = {
+        .gpu_hours = bh_decimal_text(budget->gpu_s, 3600, BH_AMOUNT_TEXT),
+        .money = bh_decimal_text(budget->money, BH_MONEY_UNIT, BH_AMOUNT_TEXT),
+        .period = bh_period_names[budget->period],
+        .spent_gpu_hours = bh_decimal_text(spent_s, 3600, BH_AMOUNT_TEXT),
+        .spent_money = bh_decimal_text(view->spent_money, BH_MONEY_UNIT, BH_AMOUNT_TEXT),
+    };
+    struct tenant_quotas quotas;
+    const struct bh_reply_tenant_shown row = {
+        .boundary = bh_boundary_names[boundary_of(settings)],
+        .budget = budget->period == BH_PERIOD_NONE ? NULL : &spending,
+        .dedicated_nodes = settings->dedicated_nodes,
+        .fair_gpu_hours = bh_decimal_text(view->fair, 3600, BH_AMOUNT_TEXT),
+        .guarantee = bh_gpus_text(settings->guarantee, BH_AMOUNT_TEXT),
+        .guarantee_parts = settings->guarantee,
+        .id = named->id.v,
+        .kind = bh_tenant_kind_names[settings->kind],
+        .lending_limit = bh_gpus_text(settings->guarantee - settings->withhold, BH_AMOUNT_TEXT),
+        .limit = bh_gpus_text(settings->limit, BH_AMOUNT_TEXT),
+        .limit_parts = settings->limit == BH_UNLIMITED ? (uint64_t)BH_UNSET : settings->limit,
+        .min_runtime_ns = settings->min_runtime_ns,
+        .name = named->path,
+        .pending = view->pending,
+        .quotas = { quotas.rows, settings->quota_count },
+        .running = view->running,
+        .used = bh_gpus_text(view->used, BH_AMOUNT_TEXT),
+        .used_parts = view->used,
+        .user_limit = settings->user_limit ? bh_gpus_text(settings->user_limit, BH_AMOUNT_TEXT) : NULL,
+        .weight = settings->weight,
+    };
 
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "boundary", bh_boundary_names[boundary_of(settings)]);
-    tenants_put_budget(w, view);
-    bh_json_bool(w, "dedicated_nodes", settings->dedicated_nodes);
-    bh_put_decimal(w, "fair_gpu_hours", view->fair, 3600);
-    bh_put_gpus(w, "guarantee", settings->guarantee);
-    bh_json_u64(w, "guarantee_parts", settings->guarantee);
-    bh_json_u64(w, "id", named->id.v);
-    bh_json_str(w, "kind", bh_tenant_kind_names[settings->kind]);
-    bh_put_gpus(w, "lending_limit", settings->guarantee - settings->withhold);
-    bh_put_gpus(w, "limit", settings->limit);
-    if (settings->limit != BH_UNLIMITED)
-        bh_json_u64(w, "limit_parts", settings->limit);
-    if (settings->min_runtime_ns)
-        bh_json_ns(w, "min_runtime_ns", settings->min_runtime_ns);
-    bh_json_str(w, "name", named->path);
-    bh_json_u64(w, "pending", view->pending);
-    bh_json_u64(w, "running", view->running);
-    put_quotas(call, w, view);
-    bh_put_gpus(w, "used", view->used);
-    bh_json_u64(w, "used_parts", view->used);
-    if (settings->user_limit)
-        bh_put_gpus(w, "user_limit", settings->user_limit);
-    bh_json_u64(w, "weight", settings->weight);
-    bh_json_close(w, '}');
+    for (uint32_t i = 0; i < settings->quota_count; i++)
+        tenants_fill_quota(call, view, i, &quotas);
+    (void)bh_rows_put(rows, &row);
 }
 
 bh_rc
 bh_tenants_list(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct tenant_question q = { .dir = call->dir };
     struct bh_visible visible;
-    uint64_t total = 0;
+    struct bh_rows rows;
     bh_rc rc = bh_visible_find(call, "tenant.view", &visible, err);
     if (rc != BH_OK)
         return rc;
@@ -128,18 +129,13 @@ bh_tenants_list(struct bh_call *call, struct bh_err *err)
     rc = bh_call_ask(call, ask_tenants, &q, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_open(&w, "items", '[');
+    rows = bh_rows_begin(call, &bh_reply_tenant_list_fields);
     for (uint32_t i = 0; i < call->dir->tenant_count; i++) {
         const struct bh_dir_tenant *named = &call->dir->tenants[i];
 
-        if (named->gone || !q.views[i].settings.tenant.v || !bh_visible_has(&visible, named->id.v))
-            continue;
-        tenants_put_tenant(call, &w, named, &q.views[i]);
-        total++;
+        if (!named->gone && q.views[i].settings.tenant.v && bh_visible_has(&visible, named->id.v))
+            tenants_put_tenant(call, &rows, named, &q.views[i]);
     }
-    bh_json_close(&w, ']');
-    bh_json_u64(&w, "total", total);
-    bh_json_close(&w, '}');
+    bh_rows_end(&rows, &(struct bh_reply_tenant_list){ .total = rows.count });
     return BH_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 
 struct usage_amounts {
@@ -59,67 +60,70 @@ ask_usage(void *self, const struct bh_engine *engine, uint64_t now_ns)
         add_row(q, &row);
 }
 
-static void
-put_amount(struct bh_json_writer *w, const char *key, bh_part_ns amount)
-{
-    char text[40];
+enum { PART_NS_SIZE = 40 };
+#define PART_NS_TEXT ((char[PART_NS_SIZE]){ "" })
 
+static const char *
+usage_text(bh_part_ns amount, char text[PART_NS_SIZE])
+{
     bh_part_ns_format(amount, text);
-    bh_json_str(w, key, text);
+    return text;
 }
 
-static void
-put_both(struct bh_json_writer *w, const char *key, bh_part_ns compute, bh_part_ns memory)
-{
-    bh_json_open(w, key, '{');
-    put_amount(w, "compute_part_ns", compute);
-    put_amount(w, "memory_part_ns", memory);
-    bh_json_close(w, '}');
-}
+/* Two amounts, for as long as the block is. */
+#define PART_NS(compute, memory)                                                                             \
+    {                                                                                                        \
+        usage_text(compute, PART_NS_TEXT), usage_text(memory, PART_NS_TEXT)                                  \
+    }
 
 static void
-usage_put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant, const struct usage *usage)
+usage_put_tenant(struct bh_rows *rows, const struct bh_dir_tenant *tenant, const struct usage *usage)
 {
-    bh_json_open(w, NULL, '{');
-    put_amount(w, "compute_part_ns", usage->own.compute);
-    put_amount(w, "dedicated_compute_part_ns", usage->dedicated.compute);
-    put_amount(w, "dedicated_memory_part_ns", usage->dedicated.memory);
-    put_amount(w, "memory_part_ns", usage->own.memory);
-    if (tenant->gone)
-        bh_json_bool(w, "removed", true);
-    bh_json_str(w, "tenant", tenant->path);
-    put_both(w, "with_below", usage->all.compute, usage->all.memory);
-    bh_json_close(w, '}');
+    const struct bh_reply_usage_shown row = {
+        .compute_part_ns = usage_text(usage->own.compute, PART_NS_TEXT),
+        .dedicated_compute_part_ns = usage_text(usage->dedicated.compute, PART_NS_TEXT),
+        .dedicated_memory_part_ns = usage_text(usage->dedicated.memory, PART_NS_TEXT),
+        .memory_part_ns = usage_text(usage->own.memory, PART_NS_TEXT),
+        .removed = tenant->gone,
+        .tenant = tenant->path,
+        .with_below = PART_NS(usage->all.compute, usage->all.memory),
+    };
+
+    (void)bh_rows_put(rows, &row);
 }
 
 /* What is unheard stands by itself: it alone falls, when it is settled (ADR 0064). */
 static void
-put_sums(struct bh_json_writer *w, const struct bh_ledger_view *ledger)
+usage_put_end(struct bh_rows *rows, const struct usage_question *q, bool all)
 {
-    static const enum bh_unusable by_name[] = { BH_UNUSABLE_AWAY,     BH_UNUSABLE_CARVING,
-                                                BH_UNUSABLE_CORDONED, BH_UNUSABLE_RESERVE,
-                                                BH_UNUSABLE_FAULT,    BH_UNUSABLE_GEOMETRY };
-    bh_part_ns compute = ledger->causes_compute[BH_UNUSABLE_UNHEARD];
-    bh_part_ns memory = ledger->causes_memory[BH_UNUSABLE_UNHEARD];
+    const struct bh_ledger_view *ledger = &q->ledger;
+    const bh_part_ns *compute = ledger->causes_compute, *memory = ledger->causes_memory;
+#define CAUSE(cause) PART_NS(compute[cause], memory[cause])
+    const struct bh_reply_usage_sums sums = {
+        .idle = PART_NS(ledger->idle_compute, ledger->idle_memory),
+        .physical = PART_NS(ledger->physical, ledger->physical),
+        .tenants = PART_NS(ledger->tenants_compute, ledger->tenants_memory),
+        .unheard = CAUSE(BH_UNUSABLE_UNHEARD),
+        .unusable = PART_NS(ledger->unusable_compute - compute[BH_UNUSABLE_UNHEARD],
+                            ledger->unusable_memory - memory[BH_UNUSABLE_UNHEARD]),
+        .unusable_by = { .away = CAUSE(BH_UNUSABLE_AWAY),
+                         .carving = CAUSE(BH_UNUSABLE_CARVING),
+                         .cordoned = CAUSE(BH_UNUSABLE_CORDONED),
+                         .fault = CAUSE(BH_UNUSABLE_FAULT),
+                         .geometry = CAUSE(BH_UNUSABLE_GEOMETRY),
+                         .reserve = CAUSE(BH_UNUSABLE_RESERVE) },
+    };
+#undef CAUSE
 
-    put_both(w, "idle", ledger->idle_compute, ledger->idle_memory);
-    put_both(w, "physical", ledger->physical, ledger->physical);
-    put_both(w, "tenants", ledger->tenants_compute, ledger->tenants_memory);
-    put_both(w, "unheard", compute, memory);
-    put_both(w, "unusable", ledger->unusable_compute - compute, ledger->unusable_memory - memory);
-    bh_json_open(w, "unusable_by", '{');
-    for (size_t i = 0; i < BH_COUNT(by_name); i++)
-        put_both(w, bh_unusable_names[by_name[i]], ledger->causes_compute[by_name[i]],
-                 ledger->causes_memory[by_name[i]]);
-    bh_json_close(w, '}');
+    bh_rows_end(rows, &(struct bh_reply_usage_list){ .at_ns = q->now_ns, .sums = all ? &sums : NULL });
 }
 
 bh_rc
 bh_usage_show(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
     struct usage_question q = { .dir = call->dir };
     struct bh_visible visible;
+    struct bh_rows rows;
     bh_rc rc = bh_visible_find(call, "usage.view", &visible, err);
     if (rc != BH_OK)
         return rc;
@@ -131,18 +135,10 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
     rc = bh_call_ask(call, ask_usage, &q, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(&w, NULL, '{');
-    bh_json_ns(&w, "at_ns", q.now_ns);
-    bh_json_open(&w, "items", '[');
+    rows = bh_rows_begin(call, &bh_reply_usage_list_fields);
     for (uint32_t i = 0; i < call->dir->tenant_count; i++)
         if (q.usages[i].metered && bh_visible_has(&visible, call->dir->tenants[i].id.v))
-            usage_put_tenant(&w, &call->dir->tenants[i], &q.usages[i]);
-    bh_json_close(&w, ']');
-    if (visible.all) {
-        bh_json_open(&w, "sums", '{');
-        put_sums(&w, &q.ledger);
-        bh_json_close(&w, '}');
-    }
-    bh_json_close(&w, '}');
+            usage_put_tenant(&rows, &call->dir->tenants[i], &q.usages[i]);
+    usage_put_end(&rows, &q, visible.all);
     return BH_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/reply.h"
 #include "api/whatif/proposal.h"
 #include "api/whatif/whatif.h"
 #include "model/geometry.h"
@@ -60,133 +61,109 @@ defrag_format_token(uint64_t token, char ret_text[TOKEN_MAX + 1])
 
 /* ---- showing it ---- */
 
-struct defrag_writing {
-    const struct bh_call *call;
-    const struct bh_proposal *proposal;
-    struct bh_json_writer w;
-};
-
-static void
-defrag_put_placement(struct defrag_writing *writing, bh_gpu_id id, uint32_t profile_id, uint32_t start)
+static bh_rc
+defrag_fill_placement(const struct bh_call *call, const struct bh_move_placement *from,
+                      struct bh_reply_placement *ret, struct bh_err *err)
 {
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(writing->call->dir, id);
-    char name[BH_PARTITION_NAME_MAX];
-    struct bh_json_writer *w = &writing->w;
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, from->gpu);
+    char *name;
+    bh_rc rc = bh_call_alloc(call, BH_PARTITION_NAME_MAX, &name, err);
 
-    bh_partition_name(BH_GPU_MODEL_NONE, profile_id, name);
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
-    bh_json_str(w, "profile", name);
-    bh_json_u64(w, "start", start);
-    bh_json_close(w, '}');
+    if (rc != BH_OK)
+        return rc;
+    bh_partition_name(BH_GPU_MODEL_NONE, from->profile, name);
+    *ret = (struct bh_reply_placement){ .gpu = gpu ? gpu->uuid : "", .profile = name, .start = from->start };
+    return BH_OK;
 }
 
-static void
-defrag_put_from(struct defrag_writing *writing, const struct bh_job_view *view)
+static bh_rc
+defrag_list_from(const struct bh_call *call, const struct bh_engine *engine, const struct bh_job_view *view,
+                 struct bh_list *ret, struct bh_err *err)
 {
-    const struct bh_engine *engine = writing->proposal->present.state.engine;
+    struct bh_reply_placement *rows;
     struct bh_member_view member;
+    bh_rc rc = bh_call_alloc(call, view->gang * BH_JOB_COUNT_MAX * sizeof *rows, &rows, err);
 
-    bh_json_open(&writing->w, "from", '[');
-    for (uint32_t i = 0; i < view->gang; i++)
-        if (bh_view_member(engine, view->job, i, &member))
-            for (uint32_t k = 0; k < member.partition_count; k++)
-                defrag_put_placement(writing, member.partitions[k].gpu, member.partitions[k].profile,
-                                     member.partitions[k].start);
-    bh_json_close(&writing->w, ']');
+    *ret = (struct bh_list){ rows, 0 };
+    for (uint32_t i = 0; i < view->gang && rc == BH_OK; i++) {
+        uint32_t count = bh_view_member(engine, view->job, i, &member) ? member.partition_count : 0;
+
+        for (uint32_t k = 0; k < count && rc == BH_OK; k++) {
+            const struct bh_partition *partition = &member.partitions[k];
+            const struct bh_move_placement from = { partition->gpu, partition->profile, partition->start };
+
+            rc = defrag_fill_placement(call, &from, &rows[ret->count++], err);
+        }
+    }
+    return rc;
 }
 
-static void
-defrag_put_to(struct defrag_writing *writing, const struct bh_move_placement *placements, uint32_t count)
+static bh_rc
+defrag_list_to(const struct bh_call *call, const struct bh_move_placement *placements, uint32_t count,
+               struct bh_list *ret, struct bh_err *err)
 {
-    bh_json_open(&writing->w, "to", '[');
-    for (uint32_t i = 0; i < count; i++)
-        defrag_put_placement(writing, placements[i].gpu, placements[i].profile, placements[i].start);
-    bh_json_close(&writing->w, ']');
+    struct bh_reply_placement *rows;
+    bh_rc rc = bh_call_alloc(call, count * sizeof *rows, &rows, err);
+
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+        rc = defrag_fill_placement(call, &placements[i], &rows[i], err);
+    *ret = (struct bh_list){ rows, count };
+    return rc;
 }
 
 /* The moves in order, and what they leave of the places: those for whom they are. */
-static void
-defrag_put_moves(struct defrag_writing *writing)
+static bh_rc
+defrag_list_moves(const struct bh_call *call, const struct bh_proposal *proposal, struct bh_list *ret,
+                  struct bh_err *err)
 {
-    const struct bh_engine *engine = writing->proposal->present.state.engine;
-    const struct bh_ev_move *move = &writing->proposal->plan.move;
-    struct bh_json_writer *w = &writing->w;
+    const struct bh_engine *engine = proposal->present.state.engine;
+    const struct bh_ev_move *move = &proposal->plan.move;
+    struct bh_reply_defrag_move *rows;
     uint32_t at = 0;
+    bh_rc rc = bh_call_alloc(call, move->move_count * sizeof *rows, &rows, err);
 
-    bh_json_open(w, "moves", '[');
-    for (uint32_t i = 0; i < move->move_count; i++) {
+    *ret = (struct bh_list){ rows, 0 };
+    for (uint32_t i = 0; i < move->move_count && rc == BH_OK; i++) {
+        struct bh_reply_defrag_move *row = &rows[ret->count];
         const struct bh_dir_tenant *tenant;
         struct bh_job_view view;
 
         if (!bh_view_job(engine, move->moves[i].job, &view))
             continue;
-        tenant = bh_directory_tenant(writing->call->dir, view.tenant);
-        bh_json_open(w, NULL, '{');
-        defrag_put_from(writing, &view);
-        bh_json_u64(w, "job", view.job.v);
-        bh_json_str(w, "tenant", tenant ? tenant->path : "");
-        defrag_put_to(writing, &move->placements[at], view.count * view.gang);
-        bh_json_close(w, '}');
+        tenant = bh_directory_tenant(call->dir, view.tenant);
+        row->job = view.job.v;
+        row->tenant = tenant ? tenant->path : "";
+        rc = defrag_list_from(call, engine, &view, &row->from, err);
+        if (rc == BH_OK)
+            rc = defrag_list_to(call, &move->placements[at], view.count * view.gang, &row->to, err);
         at += view.count * view.gang;
+        ret->count++;
     }
-    bh_json_close(w, ']');
+    return rc;
 }
 
-/* The GPU that all this is for. */
-static void
-defrag_put_emptied(struct defrag_writing *writing)
+static bh_rc
+defrag_fill_plan(const struct bh_call *call, const struct bh_proposal *proposal, char token[TOKEN_MAX + 1],
+                 struct bh_reply_defrag_plan *ret, struct bh_err *err)
 {
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(writing->call->dir, writing->proposal->plan.empties);
-
-    if (gpu)
-        bh_json_str(&writing->w, "empties", gpu->uuid);
-}
-
-static void
-defrag_put_plan(struct defrag_writing *writing)
-{
-    const struct bh_proposal *proposal = writing->proposal;
+    const struct bh_dir_gpu *emptied = bh_directory_gpu(call->dir, proposal->plan.empties);
     const struct bh_ev_move *move = &proposal->plan.move;
-    struct bh_json_writer *w = &writing->w;
-    char token[TOKEN_MAX + 1];
 
     defrag_format_token(proposal->token, token);
-    bh_json_open(w, "plan", '{');
-    bh_json_bool(w, "complete", proposal->complete);
-    bh_json_u64(w, "cost_gpu_ms", move->cost_gpu_ms);
-    defrag_put_emptied(writing);
-    if (move->for_job.v)
-        bh_json_u64(w, "for_job", move->for_job.v);
-    bh_json_u64(w, "gain_gpu_ms", move->gain_gpu_ms);
-    defrag_put_moves(writing);
-    bh_json_open(w, "room", '{');
-    bh_json_u64(w, "after_parts", proposal->plan.capacity.after);
-    bh_json_u64(w, "before_parts", proposal->plan.capacity.before);
-    bh_json_close(w, '}');
-    bh_json_open(w, "simulated", '{');
-    bh_json_u64(w, "later", proposal->verdict.later);
-    bh_json_i64(w, "saved_gpu_ms", proposal->verdict.saved_gpu_ms);
-    bh_json_u64(w, "sooner", proposal->verdict.sooner);
-    bh_json_close(w, '}');
-    bh_json_str(w, "token", token);
-    bh_json_close(w, '}');
-}
-
-static void
-defrag_put_budget(struct defrag_writing *writing)
-{
-    const struct bh_proposal *proposal = writing->proposal;
-    struct bh_json_writer *w = &writing->w;
-
-    bh_json_open(w, "budget", '{');
-    if (proposal->left.ends_ns)
-        bh_json_ns(w, "ends_ns", proposal->left.ends_ns);
-    bh_json_u64(w, "gpu_ms", proposal->settings.defrag.lost_gpu_s * 1000);
-    bh_json_u64(w, "gpu_ms_left", proposal->left.lost_gpu_ms);
-    bh_json_u64(w, "moves", proposal->settings.defrag.moves);
-    bh_json_u64(w, "moves_left", proposal->left.moves);
-    bh_json_close(w, '}');
+    *ret = (struct bh_reply_defrag_plan){
+        .complete = proposal->complete,
+        .cost_gpu_ms = move->cost_gpu_ms,
+        .empties = emptied ? emptied->uuid : NULL,
+        .for_job = move->for_job.v,
+        .free_capacity = { .after_parts = proposal->plan.capacity.after,
+                           .before_parts = proposal->plan.capacity.before },
+        .gain_gpu_ms = move->gain_gpu_ms,
+        .simulated = { .later = proposal->verdict.later,
+                       .saved_gpu_ms = proposal->verdict.saved_gpu_ms,
+                       .sooner = proposal->verdict.sooner },
+        .token = token,
+    };
+    return defrag_list_moves(call, proposal, &ret->moves, err);
 }
 
 static const char *
@@ -208,23 +185,26 @@ bh_rc
 bh_defrag_show(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(bh_proposal_free) struct bh_proposal proposal = { .found = false };
-    struct defrag_writing writing = { .call = call, .proposal = &proposal, .w = bh_call_writer(call) };
-    struct bh_json_writer *w = &writing.w;
+    struct bh_reply_defrag_plan plan;
+    struct bh_reply_defrag_budget budget;
+    char token[TOKEN_MAX + 1];
     uint64_t now_ns;
     bh_rc rc = defrag_propose(call, &proposal, &now_ns, err);
 
+    if (rc == BH_OK && bh_proposal_holds(&proposal))
+        rc = defrag_fill_plan(call, &proposal, token, &plan, err);
     if (rc != BH_OK)
         return rc;
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "assumption", bh_simulation_assumption);
-    if (proposal.settings.defrag.mode != BH_DEFRAG_OFF)
-        defrag_put_budget(&writing);
-    bh_json_str(w, "mode", bh_defrag_mode_names[proposal.settings.defrag.mode]);
-    bh_json_ns(w, "now_ns", now_ns);
-    if (bh_proposal_holds(&proposal))
-        defrag_put_plan(&writing);
-    bh_json_str(w, "sentence", defrag_sentence_of(&proposal));
-    bh_json_close(w, '}');
+    budget = (struct bh_reply_defrag_budget){ .ends_ns = proposal.left.ends_ns,
+                                              .gpu_ms = proposal.settings.defrag.lost_gpu_s * 1000,
+                                              .gpu_ms_left = proposal.left.lost_gpu_ms,
+                                              .moves = proposal.settings.defrag.moves,
+                                              .moves_left = proposal.left.moves };
+    BH_REPLY_WITH(call, defrag_shown, .assumption = bh_simulation_assumption,
+                  .budget = proposal.settings.defrag.mode == BH_DEFRAG_OFF ? NULL : &budget,
+                  .mode = bh_defrag_mode_names[proposal.settings.defrag.mode], .now_ns = now_ns,
+                  .plan = bh_proposal_holds(&proposal) ? &plan : NULL,
+                  .sentence = defrag_sentence_of(&proposal));
     return BH_OK;
 }
 

@@ -1,9 +1,11 @@
 #include "api/whatif/forecasts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/request/amounts.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "base/assert.h"
 #include "engine/forecast/forecast_series.h"
@@ -59,76 +61,81 @@ forecasts_ask_picture(void *self, const struct bh_forecast_series *series, const
         forecasts_know(picture, engine, i);
 }
 
-/* ---- in JSON ---- */
+/* ---- as replies ---- */
 
 struct forecast_view {
     struct bh_call *call;
-    struct bh_json_writer w;
     struct bh_visible visible;
     struct forecasts_picture picture;
-    uint32_t at;                                           /* the row that is put */
-    struct bh_forecast_bound bounds[BH_FORECAST_HORIZONS]; /* its own */
 };
 
-static const struct bh_forecast_row *
-forecasts_row_of(const struct forecast_view *o)
+/* A row with its fact and its bounds. */
+struct forecast_row {
+    const struct bh_forecast_row *row;
+    const struct fact *fact;
+    struct bh_forecast_bound bounds[BH_FORECAST_HORIZONS];
+};
+
+/* In GPUs, in the call's arena; NULL: unlimited. */
+static const char *
+forecasts_gpus(const struct forecast_view *o, uint64_t parts)
 {
-    return &o->picture.series.rows[o->at];
+    char text[BH_AMOUNT_SIZE];
+
+    return bh_gpus_text(parts, text) ? bh_arena_strdup(o->call->arena, text) : NULL;
 }
 
-/* In GPUs where the series counts parts. */
-static void
-forecasts_put_value(struct bh_json_writer *w, const char *key, const char *gpus, uint64_t value)
+static struct bh_reply_forecast_bound
+forecasts_bound_of(const struct forecast_view *o, const struct forecast_row *from, uint32_t horizon)
 {
-    bh_json_u64(w, key, value);
-    if (gpus)
-        bh_put_gpus(w, gpus, value);
+    const struct bh_forecast_bound *bound = &from->bounds[horizon];
+    struct bh_forecast_coverage coverage = bh_forecast_coverage(&from->row->series, horizon);
+    bool parts = from->row->of != BH_FORECAST_OF_PARTITIONS;
+
+    return (struct bh_reply_forecast_bound){
+        .ahead_ns = bound->steps * o->picture.series.slot_ns,
+        .change = bound->change,
+        .changes = bound->changes,
+        .firm = bound->firm,
+        .gpus = parts ? forecasts_gpus(o, bound->value) : NULL,
+        .judged = coverage.judged,
+        .kept = coverage.kept,
+        .partitions = parts ? (uint64_t)BH_UNSET : bound->value,
+        .parts = parts ? bound->value : (uint64_t)BH_UNSET,
+        .rank = bound->rank,
+    };
+}
+
+static struct bh_reply_forecast_bounds
+forecasts_bounds_of(const struct forecast_view *o, const struct forecast_row *from)
+{
+    struct bh_reply_forecast_bounds bounds = { .near = forecasts_bound_of(o, from, 0) };
+    uint32_t horizons = bh_forecast_row_horizons((enum bh_forecast_of)from->row->of);
+
+    if (horizons > 1)
+        bounds.later = forecasts_bound_of(o, from, 1);
+    if (horizons > 2)
+        bounds.far = forecasts_bound_of(o, from, 2);
+    return bounds;
 }
 
 static void
-forecasts_put_bound(struct forecast_view *o, uint32_t horizon)
+forecasts_fill_tenant(const struct forecast_view *o, const struct forecast_row *from, void *ret)
 {
-    static const char *const names[BH_FORECAST_HORIZONS] = { "near", "later", "far" };
-    const struct bh_forecast_bound *bound = &o->bounds[horizon];
-    struct bh_forecast_coverage coverage = bh_forecast_coverage(&forecasts_row_of(o)->series, horizon);
-    bool parts = forecasts_row_of(o)->of != BH_FORECAST_OF_PARTITIONS;
+    uint64_t guarantee = from->fact->guarantee, lends = bh_headroom_lend(guarantee, &from->bounds[0]);
 
-    bh_json_open(&o->w, names[horizon], '{');
-    bh_json_ns(&o->w, "ahead_ns", bound->steps * o->picture.series.slot_ns);
-    bh_json_i64(&o->w, "change", bound->change);
-    bh_json_u64(&o->w, "changes", bound->changes);
-    bh_json_bool(&o->w, "firm", bound->firm);
-    bh_json_u64(&o->w, "judged", coverage.judged);
-    bh_json_u64(&o->w, "kept", coverage.kept);
-    bh_json_u64(&o->w, "rank", bound->rank);
-    forecasts_put_value(&o->w, parts ? "parts" : "pieces", parts ? "gpus" : NULL, bound->value);
-    bh_json_close(&o->w, '}');
-}
-
-static void
-forecasts_put_series(struct forecast_view *o)
-{
-    bool parts = forecasts_row_of(o)->of != BH_FORECAST_OF_PARTITIONS;
-
-    bh_json_open(&o->w, "bounds", '{');
-    for (uint32_t i = 0; i < bh_forecast_row_horizons((enum bh_forecast_of)forecasts_row_of(o)->of); i++)
-        forecasts_put_bound(o, i);
-    bh_json_close(&o->w, '}');
-    forecasts_put_value(&o->w, parts ? "level_parts" : "level", parts ? "level" : NULL, o->bounds[0].level);
-}
-
-static void
-forecasts_put_tenant(struct forecast_view *o)
-{
-    const struct fact *fact = &o->picture.facts[o->at];
-    uint64_t lends = bh_headroom_lend(fact->guarantee, &o->bounds[0]);
-
-    forecasts_put_series(o);
-    forecasts_put_value(&o->w, "expected_parts", "expected", fact->guarantee - lends);
-    forecasts_put_value(&o->w, "guarantee_parts", "guarantee", fact->guarantee);
-    forecasts_put_value(&o->w, "lends_parts", "lends", lends);
-    bh_json_str(&o->w, "name",
-                bh_directory_tenant(o->call->dir, (bh_tenant_id){ forecasts_row_of(o)->id })->path);
+    *(struct bh_reply_forecast_tenant *)ret = (struct bh_reply_forecast_tenant){
+        .bounds = forecasts_bounds_of(o, from),
+        .expected = forecasts_gpus(o, guarantee - lends),
+        .expected_parts = guarantee - lends,
+        .guarantee = forecasts_gpus(o, guarantee),
+        .guarantee_parts = guarantee,
+        .lends = forecasts_gpus(o, lends),
+        .lends_parts = lends,
+        .level = forecasts_gpus(o, from->bounds[0].level),
+        .level_parts = from->bounds[0].level,
+        .name = bh_directory_tenant(o->call->dir, (bh_tenant_id){ from->row->id })->path,
+    };
 }
 
 static const char *
@@ -140,115 +147,143 @@ forecasts_model_name(uint32_t model)
 }
 
 static void
-forecasts_put_pool(struct forecast_view *o)
+forecasts_fill_pool(const struct forecast_view *o, const struct forecast_row *from, void *ret)
 {
     static const char *const moves[] = {
         [BH_HEADROOM_KEEP] = "keep", [BH_HEADROOM_GROW] = "grow", [BH_HEADROOM_SHRINK] = "shrink"
     };
-    struct bh_headroom_pool pool = o->picture.facts[o->at].pool;
+    struct bh_headroom_pool pool = from->fact->pool;
     struct bh_headroom_scale scale;
 
-    pool.need = &o->bounds[0];
-    pool.later = &o->bounds[BH_FORECAST_HORIZONS - 1];
+    pool.need = &from->bounds[0];
+    pool.later = &from->bounds[BH_FORECAST_HORIZONS - 1];
     scale = bh_headroom_propose(&pool);
-    forecasts_put_series(o);
-    bh_json_u64(&o->w, "gpus", pool.capacity);
-    bh_json_str(&o->w, "model", forecasts_model_name(forecasts_row_of(o)->id));
-    bh_json_open(&o->w, "proposal", '{');
-    bh_json_u64(&o->w, "gpus", scale.gpus);
-    bh_json_u64(&o->w, "grain", pool.grain);
-    bh_json_u64(&o->w, "least", pool.least);
-    bh_json_str(&o->w, "move", moves[scale.move]);
-    bh_json_u64(&o->w, "reserve_permille", pool.reserve_permille);
-    bh_json_u64(&o->w, "wanted", scale.wanted);
-    bh_json_u64(&o->w, "wanted_later", scale.wanted_later);
-    bh_json_close(&o->w, '}');
+    *(struct bh_reply_forecast_pool *)ret = (struct bh_reply_forecast_pool){
+        .bounds = forecasts_bounds_of(o, from),
+        .gpus = pool.capacity,
+        .level = forecasts_gpus(o, from->bounds[0].level),
+        .level_parts = from->bounds[0].level,
+        .model = forecasts_model_name(from->row->id),
+        .proposal = { .gpus = scale.gpus,
+                      .grain = pool.grain,
+                      .least = pool.least,
+                      .move = moves[scale.move],
+                      .reserve_permille = pool.reserve_permille,
+                      .wanted = scale.wanted,
+                      .wanted_later = scale.wanted_later },
+    };
 }
 
 static void
-forecasts_put_partitions(struct forecast_view *o)
+forecasts_fill_partitions(const struct forecast_view *o, const struct forecast_row *from, void *ret)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ forecasts_row_of(o)->id });
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ from->row->id });
 
-    forecasts_put_series(o);
-    bh_json_str(&o->w, "model", forecasts_model_name(profile ? (uint32_t)profile->model : 0));
-    bh_json_str(&o->w, "profile", profile ? profile->name : "");
-    bh_json_u64(&o->w, "ready", bh_forecast_row_ready(forecasts_row_of(o)));
+    *(struct bh_reply_forecast_partitions *)ret = (struct bh_reply_forecast_partitions){
+        .bounds = forecasts_bounds_of(o, from),
+        .level = from->bounds[0].level,
+        .model = forecasts_model_name(profile ? (uint32_t)profile->model : 0),
+        .profile = profile ? profile->name : "",
+        .ready = bh_forecast_row_ready(from->row),
+    };
 }
 
 static void
-forecasts_put_node(struct forecast_view *o)
+forecasts_fill_node(const struct forecast_view *o, const struct forecast_row *from, void *ret)
 {
-    uint64_t capacity = o->picture.facts[o->at].capacity;
+    uint64_t capacity = from->fact->capacity;
     struct bh_headroom_heat heat = { .hot = false };
 
     if (capacity)
-        heat = bh_headroom_test_node(&o->bounds[0], capacity, BH_FORECAST_HOT_PERMILLE);
-    forecasts_put_series(o);
-    forecasts_put_value(&o->w, "capacity_parts", "capacity", capacity);
-    bh_json_bool(&o->w, "hot", heat.hot);
-    bh_json_u64(&o->w, "level_permille", heat.level_permille);
-    bh_json_u64(&o->w, "mark_permille", BH_FORECAST_HOT_PERMILLE);
-    bh_json_str(&o->w, "node", o->picture.facts[o->at].name ? o->picture.facts[o->at].name : "");
-    bh_json_u64(&o->w, "projected_permille", heat.projected_permille);
+        heat = bh_headroom_test_node(&from->bounds[0], capacity, BH_FORECAST_HOT_PERMILLE);
+    *(struct bh_reply_forecast_node *)ret = (struct bh_reply_forecast_node){
+        .bounds = forecasts_bounds_of(o, from),
+        .capacity = forecasts_gpus(o, capacity),
+        .capacity_parts = capacity,
+        .hot = heat.hot,
+        .level = forecasts_gpus(o, from->bounds[0].level),
+        .level_parts = from->bounds[0].level,
+        .level_permille = heat.level_permille,
+        .mark_permille = BH_FORECAST_HOT_PERMILLE,
+        .node = from->fact->name,
+        .projected_permille = heat.projected_permille,
+    };
 }
 
 static bool
-forecasts_is_shown(const struct forecast_view *o)
+forecasts_is_shown(const struct forecast_view *o, const struct bh_forecast_row *row)
 {
-    const struct bh_forecast_row *row = forecasts_row_of(o);
-
     if (row->of != BH_FORECAST_OF_TENANT)
         return o->visible.all;
     return bh_visible_has(&o->visible, row->id)
            && bh_directory_tenant(o->call->dir, (bh_tenant_id){ row->id });
 }
 
-/* All rows of one kind. */
-static void
-forecasts_put_rows(struct forecast_view *o, enum bh_forecast_of of, const char *key)
+/* All rows of one kind, in the call's arena. */
+static bh_rc
+forecasts_list(const struct forecast_view *o, enum bh_forecast_of of, struct bh_list *ret, struct bh_err *err)
 {
-    static void (*const put[BH_FORECAST_OFS])(struct forecast_view *) = {
-        [BH_FORECAST_OF_TENANT] = forecasts_put_tenant,
-        [BH_FORECAST_OF_POOL] = forecasts_put_pool,
-        [BH_FORECAST_OF_PARTITIONS] = forecasts_put_partitions,
-        [BH_FORECAST_OF_NODE] = forecasts_put_node,
+    static const struct {
+        const struct bh_fields *fields;
+        void (*fill)(const struct forecast_view *, const struct forecast_row *, void *ret);
+    } kinds[BH_FORECAST_OFS] = {
+        [BH_FORECAST_OF_TENANT] = { &bh_reply_forecast_tenant_fields, forecasts_fill_tenant },
+        [BH_FORECAST_OF_POOL] = { &bh_reply_forecast_pool_fields, forecasts_fill_pool },
+        [BH_FORECAST_OF_PARTITIONS] = { &bh_reply_forecast_partitions_fields, forecasts_fill_partitions },
+        [BH_FORECAST_OF_NODE] = { &bh_reply_forecast_node_fields, forecasts_fill_node },
     };
+    const struct bh_forecast_series *series = &o->picture.series;
+    size_t size = kinds[of].fields->size;
+    char *rows;
+    bh_rc rc = bh_call_alloc(o->call, series->count * size, &rows, err);
 
-    bh_json_open(&o->w, key, '[');
-    for (o->at = 0; o->at < o->picture.series.count; o->at++) {
-        if (forecasts_row_of(o)->of != of || !forecasts_is_shown(o))
+    if (rc != BH_OK)
+        return rc;
+    *ret = (struct bh_list){ rows, 0 };
+    for (uint32_t at = 0; at < series->count; at++) {
+        struct forecast_row from = { .row = &series->rows[at], .fact = &o->picture.facts[at] };
+
+        if (from.row->of != of || !forecasts_is_shown(o, from.row))
             continue;
         for (uint32_t i = 0; i < bh_forecast_row_horizons(of); i++)
-            o->bounds[i] = bh_forecast_row_bound(forecasts_row_of(o), i);
-        bh_json_open(&o->w, NULL, '{');
-        put[of](o);
-        bh_json_close(&o->w, '}');
+            from.bounds[i] = bh_forecast_row_bound(from.row, i);
+        kinds[of].fill(o, &from, rows + ret->count++ * size);
     }
-    bh_json_close(&o->w, ']');
+    return BH_OK;
 }
 
-static void
-forecasts_put_all(struct forecast_view *o)
+static bh_rc
+forecasts_write(const struct forecast_view *o, struct bh_err *err)
 {
     const struct bh_ev_settings *settings = &o->picture.settings;
+    const char *ahead[BH_FORECAST_HORIZONS];
+    struct bh_reply_forecast reply = {
+        .ahead_ns = { ahead, BH_FORECAST_HORIZONS },
+        .at_ns = o->picture.now_ns,
+        .hotspots = settings->hotspots,
+        .lending = bh_lending_names[settings->lending],
+        .preshape = settings->preshape,
+        .q_bp = BH_FORECAST_Q_BP,
+        .slot_ns = o->picture.series.slot_ns,
+    };
+    bh_rc rc = forecasts_list(o, BH_FORECAST_OF_NODE, &reply.nodes, err);
+    if (rc != BH_OK)
+        return rc;
 
-    bh_json_open(&o->w, NULL, '{');
-    bh_json_open(&o->w, "ahead_ns", '[');
+    rc = forecasts_list(o, BH_FORECAST_OF_PARTITIONS, &reply.partitions, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = forecasts_list(o, BH_FORECAST_OF_POOL, &reply.pools, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = forecasts_list(o, BH_FORECAST_OF_TENANT, &reply.tenants, err);
+    if (rc != BH_OK)
+        return rc;
     for (uint32_t i = 0; i < BH_FORECAST_HORIZONS; i++)
-        bh_json_ns(&o->w, NULL, bh_forecast_horizon_steps[i] * o->picture.series.slot_ns);
-    bh_json_close(&o->w, ']');
-    bh_json_ns(&o->w, "at_ns", o->picture.now_ns);
-    bh_json_bool(&o->w, "hotspots", settings->hotspots);
-    bh_json_str(&o->w, "lending", bh_lending_names[settings->lending]);
-    forecasts_put_rows(o, BH_FORECAST_OF_NODE, "nodes");
-    forecasts_put_rows(o, BH_FORECAST_OF_PARTITIONS, "pieces");
-    forecasts_put_rows(o, BH_FORECAST_OF_POOL, "pools");
-    bh_json_bool(&o->w, "preshape", settings->preshape);
-    bh_json_u64(&o->w, "q_bp", BH_FORECAST_Q_BP);
-    bh_json_ns(&o->w, "slot_ns", o->picture.series.slot_ns);
-    forecasts_put_rows(o, BH_FORECAST_OF_TENANT, "tenants");
-    bh_json_close(&o->w, '}');
+        ahead[i] = bh_arena_printf(o->call->arena, "%" PRIu64,
+                                   bh_forecast_horizon_steps[i] * o->picture.series.slot_ns);
+    bh_reply_put(o->call, &bh_reply_forecast_fields, &reply);
+    return BH_OK;
 }
 
 /* Nodes have no place in the directory: their names come from the store. */
@@ -271,7 +306,7 @@ bh_forecasts_show(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     const struct bh_store *store = &call->api->options.store;
-    struct forecast_view o = { .call = call, .w = bh_call_writer(call) };
+    struct forecast_view o = { .call = call };
     bh_rc rc = bh_visible_find(call, "usage.view", &o.visible, err);
 
     if (rc == BH_OK)
@@ -279,7 +314,7 @@ bh_forecasts_show(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = store->ops->list_names(store->self, forecasts_read_name, &o, err);
     if (rc == BH_OK)
-        forecasts_put_all(&o);
+        rc = forecasts_write(&o, err);
     free(o.picture.series.rows);
     free(o.picture.facts);
     return rc;

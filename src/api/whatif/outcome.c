@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/request/answer.h"
+#include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "api/request/why.h"
 #include "base/assert.h"
@@ -11,10 +12,10 @@ static const uint64_t least_ns = 1000000000; /* a start that moves by less has n
 
 struct outcome_writing {
     struct bh_call *call;
-    struct bh_json_writer w;
     const struct bh_outcome *outcome;
     struct bh_explain how; /* who may be named */
     struct bh_visible visible;
+    uint32_t count; /* of differences */
 };
 
 static bool
@@ -33,105 +34,106 @@ outcome_decision_of(const struct bh_outcome *outcome, const struct bh_job_foreca
     return outcome->view.state == BH_JOB_PENDING ? "waits" : "ends";
 }
 
-static void
-outcome_put_subject(struct outcome_writing *writing)
+static struct bh_reply_whatif_job
+outcome_subject_of(const struct outcome_writing *writing)
 {
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_job_forecast *row = bh_job_forecasts_find(&outcome->after.forecasts, outcome->subject);
     const struct bh_dir_gpu *gpu = row ? bh_directory_gpu(writing->call->dir, row->gpu) : NULL;
     struct bh_explain how = writing->how;
-    struct bh_json_writer *w = &writing->w;
+    struct bh_reply_reason why;
 
     how.holder_tenant = outcome->holder;
-    bh_json_open(w, "job", '{');
-    bh_json_str(w, "decision", outcome_decision_of(outcome, row));
-    if (row && row->start_ns)
-        bh_json_ns(w, "estimated_start_ns", row->start_ns);
-    if (gpu)
-        bh_json_str(w, "gpu", gpu->uuid);
-    if (!outcome->submitted)
-        bh_json_u64(w, "id", outcome->subject.v);
-    bh_why_put(w, &how, &outcome->reason, "");
-    bh_json_close(w, '}');
+    why = bh_why_reason(writing->call->arena, &how, &outcome->reason);
+    return (struct bh_reply_whatif_job){ .decision = outcome_decision_of(outcome, row),
+                                         .estimated_start_ns = row ? row->start_ns : 0,
+                                         .gpu = gpu ? gpu->uuid : NULL,
+                                         .id = outcome->submitted ? 0 : outcome->subject.v,
+                                         .next = why.next,
+                                         .operands = why.operands,
+                                         .reason = why.reason,
+                                         .sentence = why.sentence };
 }
 
 /* ---- what is different for others ---- */
 
-static void
-outcome_put_difference(struct outcome_writing *writing, const struct bh_difference *difference)
+static struct bh_reply_whatif_change
+outcome_change_of(const struct outcome_writing *writing, const struct bh_difference *difference)
 {
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_dir_tenant *tenant = bh_directory_tenant(writing->call->dir, difference->tenant);
     const struct bh_job_forecast *holder =
         bh_job_forecasts_find(&outcome->after.forecasts, difference->for_job);
     bool for_this = outcome->submitted && bh_same(difference->for_job, outcome->subject);
-    struct bh_json_writer *w = &writing->w;
+    bool named = holder && outcome_may_name(writing, holder->tenant);
 
-    bh_json_open(w, NULL, '{');
-    if (difference->after_ns)
-        bh_json_ns(w, "after_ns", difference->after_ns);
-    if (difference->before_ns)
-        bh_json_ns(w, "before_ns", difference->before_ns);
-    if (for_this)
-        bh_json_str(w, "for", "this job");
-    else if (holder && outcome_may_name(writing, holder->tenant))
-        bh_json_u64(w, "for_job", difference->for_job.v);
-    bh_json_u64(w, "job", difference->job.v);
-    bh_json_str(w, "kind", bh_difference_names[difference->kind]);
-    bh_json_str(w, "tenant", tenant ? tenant->path : "");
-    bh_json_close(w, '}');
+    return (struct bh_reply_whatif_change){ .after_ns = difference->after_ns,
+                                            .before_ns = difference->before_ns,
+                                            .for_what = for_this ? "this job" : NULL,
+                                            .for_job = !for_this && named ? difference->for_job.v : 0,
+                                            .job = difference->job.v,
+                                            .kind = bh_difference_names[difference->kind],
+                                            .tenant = tenant ? tenant->path : "" };
 }
 
-static void
-outcome_put_differences(struct outcome_writing *writing, const struct bh_difference *differences,
-                        uint32_t count)
+/* Those that the caller may know of; of others whether there are any, not how many. */
+static uint32_t
+outcome_fill_changes(const struct outcome_writing *writing, const struct bh_difference *differences,
+                     struct bh_reply_whatif_change *ret, bool ret_hidden[BH_DIFF_KINDS])
 {
-    bool hidden[BH_DIFF_KINDS] = { false }; /* whether there are any, not how many */
-    struct bh_json_writer *w = &writing->w;
+    uint32_t shown = 0;
 
-    bh_json_open(w, "changes", '[');
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < writing->count; i++) {
         if (outcome_may_name(writing, differences[i].tenant))
-            outcome_put_difference(writing, &differences[i]);
+            ret[shown++] = outcome_change_of(writing, &differences[i]);
         else
-            hidden[differences[i].kind] = true;
+            ret_hidden[differences[i].kind] = true;
     }
-    bh_json_close(w, ']');
-    bh_json_open(w, "changes_of_other_tenants", '{');
-    for (int kind = 0; kind < BH_DIFF_KINDS; kind++)
-        if (hidden[kind])
-            bh_json_bool(w, bh_difference_names[kind], true);
-    bh_json_close(w, '}');
+    return shown;
 }
 
-static void
-outcome_put_all(struct outcome_writing *writing, const struct bh_difference *differences, uint32_t count)
+static bh_rc
+outcome_put_all(const struct outcome_writing *writing, const struct bh_difference *differences,
+                struct bh_err *err)
 {
     const struct bh_outcome *outcome = writing->outcome;
-    struct bh_json_writer *w = &writing->w;
+    bool hidden[BH_DIFF_KINDS] = { false };
+    struct bh_reply_site_changes site;
+    struct bh_reply_whatif_job job;
+    struct bh_reply_whatif_change *changes;
+    uint32_t shown;
+    bh_rc rc = bh_call_alloc(writing->call, writing->count * sizeof *changes, &changes, err);
 
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "assumption", bh_simulation_assumption);
-    outcome_put_differences(writing, differences, count);
-    bh_json_bool(w, "complete", !outcome->before.forecasts.open && !outcome->after.forecasts.open);
+    if (rc != BH_OK)
+        return rc;
+    shown = outcome_fill_changes(writing, differences, changes, hidden);
     if (outcome->subject.v)
-        outcome_put_subject(writing);
-    bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
-    if (writing->how.all) /* it tells how long others' queue is */
-        bh_json_ns(w, "played_until_ns", outcome->after.forecasts.until_ns);
-    if (outcome->site) {
-        bh_json_open(w, "site", '{');
-        bh_answer_put_site(w, outcome->site, true);
-        bh_json_close(w, '}');
-    }
-    bh_json_close(w, '}');
+        job = outcome_subject_of(writing);
+    if (outcome->site)
+        site = bh_answer_site(outcome->site, true);
+    BH_REPLY_WITH(writing->call, whatif_shown, .assumption = bh_simulation_assumption,
+                  .changes = { changes, shown },
+                  .changes_of_other_tenants = { .cancelled = hidden[BH_DIFF_CANCELLED],
+                                                .earlier = hidden[BH_DIFF_EARLIER],
+                                                .later = hidden[BH_DIFF_LATER],
+                                                .never = hidden[BH_DIFF_NEVER],
+                                                .requeued = hidden[BH_DIFF_REQUEUED],
+                                                .spared = hidden[BH_DIFF_SPARED],
+                                                .starts = hidden[BH_DIFF_STARTS],
+                                                .suspended = hidden[BH_DIFF_SUSPENDED] },
+                  .complete = !outcome->before.forecasts.open && !outcome->after.forecasts.open,
+                  .job = outcome->subject.v ? &job : NULL, .now_ns = outcome->after.future->begin_ns,
+                  /* it tells how long the queue of others is */
+                  .played_until_ns = writing->how.all ? outcome->after.forecasts.until_ns : 0,
+                  .site = outcome->site ? &site : NULL);
+    return BH_OK;
 }
 
 bh_rc
 bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct bh_err *err)
 {
-    struct outcome_writing writing = { .call = call, .w = bh_call_writer(call), .outcome = outcome };
-    uint32_t max = outcome->before.forecasts.count, count;
+    struct outcome_writing writing = { .call = call, .outcome = outcome };
+    uint32_t max = outcome->before.forecasts.count;
     struct bh_difference *differences;
     bh_rc rc = bh_visible_find(call, "job.view", &writing.visible, err);
     if (rc != BH_OK)
@@ -142,10 +144,10 @@ bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct 
         return rc;
     differences = calloc((size_t)max + 1, sizeof *differences);
     BH_ASSERT(differences);
-    count =
+    writing.count =
         bh_whatif_compare(&outcome->before.forecasts, &outcome->after.forecasts, least_ns, differences, max);
     writing.how.now_ns = outcome->after.future->begin_ns;
-    outcome_put_all(&writing, differences, count);
+    rc = outcome_put_all(&writing, differences, err);
     free(differences);
-    return BH_OK;
+    return rc;
 }

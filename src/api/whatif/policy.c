@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/documents/job_document.h"
+#include "api/request/reply.h"
 #include "api/state/admit.h"
 #include "api/state/submission.h"
 #include "base/num.h"
@@ -27,7 +28,7 @@ struct policy_test {
     struct bh_admission admission;
     struct bh_datasets datasets;
     struct bh_arena *scratch; /* of one job, and then of the next */
-    struct bh_json_writer w;
+    struct bh_rows rows;
     uint64_t capacity, tested, denied; /* `room`: items that are still written out */
     uint64_t erased;                   /* recorded, and destroyed since: not tested */
 };
@@ -102,21 +103,24 @@ static void
 policy_put_denial(struct policy_test *test, const struct submission *s, const struct bh_admit_denial *denial,
                   uint32_t data_rule, const struct bh_err *err)
 {
-    struct bh_json_writer *w = &test->w;
     bool policy = denial->rule != BH_ADMISSION_NONE;
 
-    bh_json_open(w, NULL, '{');
-    bh_json_str(w, "entry", policy ? bh_admission_entry(denial->rule) : data_rule ? "datasets" : "");
-    bh_json_u64(w, "job", s->job);
-    bh_json_str(w, "name", s->spec.name ? s->spec.name : "");
-    bh_json_str(w, "next", err->hint);
-    bh_json_str(w, "policy", policy && *denial->owner ? denial->owner : policy ? "*" : "");
-    bh_json_u64(w, "rule", policy ? bh_admission_number(denial->rule) : data_rule);
-    bh_json_str(w, "sentence", err->msg);
-    bh_json_ns(w, "submitted_ns", s->at_ns);
-    bh_json_str(w, "tenant", s->tenant ? s->tenant : "");
-    bh_json_str(w, "user", s->user);
-    bh_json_close(w, '}');
+    (void)bh_rows_put(&test->rows, &(struct bh_reply_policy_denial){
+                                       .entry = policy      ? bh_admission_entry(denial->rule)
+                                                : data_rule ? "datasets"
+                                                            : "",
+                                       .job = s->job,
+                                       .name = s->spec.name,
+                                       .next = err->hint,
+                                       .policy = policy && *denial->owner ? denial->owner
+                                                 : policy                 ? "*"
+                                                                          : "",
+                                       .rule = policy ? bh_admission_number(denial->rule) : data_rule,
+                                       .sentence = err->msg,
+                                       .submitted_ns = s->at_ns,
+                                       .tenant = s->tenant,
+                                       .user = s->user,
+                                   });
 }
 
 static void
@@ -260,19 +264,13 @@ policy_write_answer(struct policy_test *test, const struct bh_policy_test_reques
 {
     bh_rc rc = BH_OK;
 
-    test->w = bh_call_writer(test->call);
-    bh_json_open(&test->w, NULL, '{');
-    bh_json_open(&test->w, "items", '[');
+    test->rows = bh_rows_begin(test->call, &bh_reply_policy_test_result_fields);
     if (request->jobs.count > 0)
         policy_test_given(test, &request->jobs);
     else
         rc = policy_test_all_recorded(test, err);
-    bh_json_close(&test->w, ']');
-    bh_json_u64(&test->w, "denied", test->denied);
-    bh_json_u64(&test->w, "tested", test->tested);
-    if (test->erased > 0)
-        bh_json_u64(&test->w, "erased", test->erased);
-    bh_json_close(&test->w, '}');
+    bh_rows_end(&test->rows, &(struct bh_reply_policy_test_result){
+                                 .denied = test->denied, .erased = test->erased, .tested = test->tested });
     return rc;
 }
 

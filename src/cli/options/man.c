@@ -387,9 +387,10 @@ man_put_fields(struct bh_buf *out, const struct bh_fields *fields, const char *t
     man_put(out, title);
     bh_buf_puts(out, "\"\n");
     for (uint32_t i = 0; i < fields->count; i++)
-        man_put_field(out, &fields->fields[i]);
+        if (!(fields->fields[i].flags & BH_FIELD_DEPRECATED))
+            man_put_field(out, &fields->fields[i]);
     for (uint32_t i = 0; i < fields->count && depth < FIELD_DEPTH_MAX; i++)
-        if (fields->fields[i].of)
+        if (fields->fields[i].of && !(fields->fields[i].flags & BH_FIELD_DEPRECATED))
             man_put_fields(out, fields->fields[i].of, fields->fields[i].name, depth + 1);
 }
 

@@ -179,7 +179,7 @@ static void
 view_put_placement(struct bh_buf *out, bh_json_value job)
 {
     const char *node = bh_json_text(bh_json_get(job, "node"), "");
-    bh_json_value partitions = bh_json_get(job, "pieces");
+    bh_json_value partitions = bh_json_get(job, "partitions");
 
     view_put_clean(out, node);
     if (*node && (bh_json_count(partitions) > 0 || *bh_json_text(partitions, "")))
@@ -304,7 +304,7 @@ view_is_drained_by(bh_json_value gpu, const char *by)
 static const char *
 view_held_word(bh_json_value gpu)
 {
-    bh_json_value partitions = bh_json_get(gpu, "pieces");
+    bh_json_value partitions = bh_json_get(gpu, "partitions");
 
     if (!view_is_drained_by(gpu, "held") && !view_is_drained_by(gpu, "node_held"))
         return "cordoned";
@@ -389,7 +389,7 @@ view_put_forecast(struct bh_buf *out, bh_json_value bound)
 {
     bh_json_value gpus = bh_json_get(bound, "gpus");
 
-    view_put_text(out, gpus ? gpus : bh_json_get(bound, "pieces"));
+    view_put_text(out, gpus ? gpus : bh_json_get(bound, "partitions"));
     if (bound && !bh_json_truth(bh_json_get(bound, "firm")))
         bh_buf_putc(out, '?');
 }

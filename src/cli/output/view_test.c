@@ -106,7 +106,7 @@ static const struct {
     { "number", BH_CELL_TEXT, "a", "{\"a\":-5}", "-5" },
     { "flag", BH_CELL_TEXT, "a", "{\"a\":true}", "yes" },
     { "a bound", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":true,\"gpus\":\"1.5\"}}", "1.5" },
-    { "a guess", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":false,\"pieces\":3}}", "3?" },
+    { "a guess", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":false,\"partitions\":3}}", "3?" },
     { "kept", BH_CELL_HITS, "a", "{\"a\":{\"judged\":20,\"kept\":19}}", "19/20" },
     { "none fell due", BH_CELL_HITS, "a", "{\"a\":{\"judged\":0,\"kept\":0}}", "-" },
     { "permille", BH_CELL_PERMILLE, "a", "{\"a\":875}", "87.5%" },
@@ -133,9 +133,9 @@ static const struct {
     { "not started", BH_CELL_RUNTIME, "", "{\"started_ns\":\"0\"}", "" },
     { "running", BH_CELL_RUNTIME, "", "{\"started_ns\":\"999999815000000000\"}", "3m05s" },
     { "ended", BH_CELL_RUNTIME, "", "{\"started_ns\":\"5000000000\",\"ended_ns\":\"9000000000\"}", "4s" },
-    { "place", BH_CELL_PLACEMENT, "", "{\"node\":\"n1\",\"pieces\":\"GPU-1 1g.10gb@0\"}",
+    { "place", BH_CELL_PLACEMENT, "", "{\"node\":\"n1\",\"partitions\":\"GPU-1 1g.10gb@0\"}",
       "n1/GPU-1 1g.10gb@0" },
-    { "no place", BH_CELL_PLACEMENT, "", "{\"node\":\"\",\"pieces\":\"\"}", "" },
+    { "no place", BH_CELL_PLACEMENT, "", "{\"node\":\"\",\"partitions\":\"\"}", "" },
     { "waits", BH_CELL_REASON, "", "{\"reason\":\"quota_gpu\",\"exit_status\":null}", "quota_gpu" },
     { "ended well", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":0}",
       "exited" },
@@ -152,10 +152,10 @@ static const struct {
     { "cordoned by verb", BH_CELL_GPU_STATE, "", "{\"managed\":true,\"health\":\"ok\",\"held\":\"cordon\"}",
       "cordoned" },
     { "drained node", BH_CELL_GPU_STATE, "",
-      "{\"managed\":true,\"held\":\"no\",\"node_held\":\"drain\",\"pieces\":[{\"state\":\"idle\"}]}",
+      "{\"managed\":true,\"held\":\"no\",\"node_held\":\"drain\",\"partitions\":[{\"state\":\"idle\"}]}",
       "drained" },
     { "draining", BH_CELL_GPU_STATE, "",
-      "{\"managed\":true,\"held\":\"drain_now\",\"pieces\":[{\"state\":\"leased\"}]}", "draining" },
+      "{\"managed\":true,\"held\":\"drain_now\",\"partitions\":[{\"state\":\"leased\"}]}", "draining" },
     { "quarantined", BH_CELL_GPU_STATE, "",
       "{\"managed\":true,\"held\":\"cordon\",\"health\":\"quarantined\",\"fault\":\"XID 64, a row\"}",
       "quarantined (XID 64, a row)" },
@@ -213,9 +213,9 @@ test_jobs_table(void **state)
     struct bh_json *json = view_test_parse(
         "[{\"id\":12,\"name\":\"train\",\"user\":\"alice\",\"tenant\":\"acme/vision\",\"sku\":\"small\","
         "\"state\":\"running\",\"started_ns\":\"999999997000000000\",\"node\":\"n1\","
-        "\"pieces\":\"GPU-1 1g.10gb@0\",\"reason\":\"\"},"
+        "\"partitions\":\"GPU-1 1g.10gb@0\",\"reason\":\"\"},"
         "{\"id\":13,\"name\":\"\",\"user\":\"bob\",\"tenant\":\"acme/speech\",\"sku\":\"large\","
-        "\"state\":\"pending\",\"started_ns\":\"0\",\"node\":\"\",\"pieces\":\"\","
+        "\"state\":\"pending\",\"started_ns\":\"0\",\"node\":\"\",\"partitions\":\"\","
         "\"reason\":\"quota_gpu\"}]");
     struct bh_view_style style = { .headers = true, .now_ns = NOW };
     struct bh_buf out;

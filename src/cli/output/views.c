@@ -58,7 +58,7 @@ static const struct bh_column gpus_columns[] = {
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
     { "LAYOUT", "layout", BH_CELL_TEXT, true },
     { "SHARES %", "share_percent", BH_CELL_TEXT, true },
-    { "PIECES", "pieces", BH_CELL_PARTITIONS, false },
+    { "PIECES", "partitions", BH_CELL_PARTITIONS, false },
     { "TROUBLE", "trouble", BH_CELL_TEXT, true },
     { "UNMANAGED", "unmanaged_why", BH_CELL_TEXT, true },
 };
@@ -201,7 +201,7 @@ static const struct bh_column sessions_columns[] = {
     { "CREATED", "created_ns", BH_CELL_TIME, true },
     { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
     { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
-    { "GLASS BROKEN UNTIL", "glass_until_ns", BH_CELL_TIME, true },
+    { "GLASS BROKEN UNTIL", "break_glass_until_ns", BH_CELL_TIME, true },
 };
 VIEW(sessions);
 

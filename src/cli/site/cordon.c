@@ -160,7 +160,7 @@ cordon_in_use(bh_json_value gpus, const char *target)
     uint32_t used = 0;
 
     for (size_t i = 0; i < bh_json_count(items); i++) {
-        bh_json_value gpu = bh_json_at(items, i), partitions = bh_json_get(gpu, "pieces");
+        bh_json_value gpu = bh_json_at(items, i), partitions = bh_json_get(gpu, "partitions");
 
         if (!cordon_is_of_target(gpu, target))
             continue;

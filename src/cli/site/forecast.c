@@ -10,7 +10,7 @@ static const struct {
 } tables[] = {
     { "tenants", &bh_view_forecast_tenants },
     { "pools", &bh_view_forecast_pools },
-    { "pieces", &bh_view_forecast_partitions },
+    { "partitions", &bh_view_forecast_partitions },
     { "nodes", &bh_view_forecast_nodes },
 };
 

@@ -53,7 +53,7 @@ layout_put_waits(struct bh_buf *out, bh_json_value item)
     for (size_t i = 0; i < bh_json_count(waits); i++) {
         bh_json_value wait = bh_json_at(waits, i);
 
-        bh_buf_printf(out, "  ~ %s is in use by ", layout_text(wait, "piece"));
+        bh_buf_printf(out, "  ~ %s is in use by ", layout_text(wait, "partition"));
         if (layout_number(wait, "job"))
             bh_buf_printf(out, "job %" PRIu64, layout_number(wait, "job"));
         else
@@ -149,12 +149,12 @@ struct layout_progress {
 static bool
 layout_is_ready(bh_json_value item, const char *partition)
 {
-    bh_json_value all = bh_json_get(item, "stands");
+    bh_json_value all = bh_json_get(item, "partitions");
 
     for (size_t i = 0; i < bh_json_count(all); i++) {
         bh_json_value at = bh_json_at(all, i);
 
-        if (strcmp(layout_text(at, "piece"), partition) == 0
+        if (strcmp(layout_text(at, "partition"), partition) == 0
             && (strcmp(layout_text(at, "state"), "idle") == 0
                 || strcmp(layout_text(at, "state"), "leased") == 0))
             return true;
@@ -165,7 +165,7 @@ layout_is_ready(bh_json_value item, const char *partition)
 static bool
 layout_is_at_work(bh_json_value item)
 {
-    bh_json_value all = bh_json_get(item, "stands");
+    bh_json_value all = bh_json_get(item, "partitions");
 
     for (size_t i = 0; i < bh_json_count(all); i++) {
         const char *state = layout_text(bh_json_at(all, i), "state");
@@ -331,7 +331,7 @@ static const struct bh_column columns[] = {
     { "NODE", "node", BH_CELL_TEXT, false },     { "GPU", "index", BH_CELL_TEXT, false },
     { "MODEL", "model", BH_CELL_TEXT, false },   { "STATE", "state", BH_CELL_TEXT, false },
     { "CHANGE", "change", BH_CELL_TEXT, true },  { "DECLARED", "declared", BH_CELL_TEXT, false },
-    { "STANDS", "standing", BH_CELL_TEXT, false }, { "UUID", "gpu", BH_CELL_TEXT, true },
+    { "STANDS", "layout", BH_CELL_TEXT, false }, { "UUID", "gpu", BH_CELL_TEXT, true },
     { "TROUBLE", "trouble", BH_CELL_TEXT, false },
 };
 /* clang-format on */

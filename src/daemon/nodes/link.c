@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "api/documents/replies.h"
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -511,27 +512,37 @@ static char *
 link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdict)
 {
     const char *name = bh_catalog_name_of(link->shared->core->catalog, BH_NAME_NODE, link->node.v);
-    struct bh_json_writer w;
+    const struct bh_msg_check *checks = verdict->checks.items;
+    struct bh_reply_verdict_check *shown = calloc(verdict->checks.count + 1, sizeof *shown);
+    const struct bh_reply_verdict reply = {
+        .again_ns = verdict->retry_ns,
+        .at_ns = verdict->at_ns,
+        .cause = verdict->cause,
+        .checks = { shown, verdict->checks.count },
+        .held = verdict->result == BH_CHECK_PASS,
+        .lease = verdict->lease,
+        .node = name,
+        .request = verdict->request,
+        .result = bh_check_result_names[verdict->result],
+        .skipped = verdict->skipped,
+        .tried = verdict->tried,
+        .unfinished = verdict->result == BH_CHECK_INCONCLUSIVE,
+        .why = *verdict->why ? verdict->why : NULL,
+    };
     struct bh_buf json;
-    char *copy = NULL;
+    char *copy;
 
+    BH_ASSERT(shown);
+    for (uint32_t i = 0; i < verdict->checks.count; i++)
+        shown[i] = (struct bh_reply_verdict_check){ .answer = *checks[i].answer ? checks[i].answer : NULL,
+                                                    .name = checks[i].name,
+                                                    .outside = checks[i].outside,
+                                                    .result = bh_check_result_names[checks[i].result] };
     bh_buf_init(&json, VERDICT_JSON_MAX);
-    bh_json_encode(&json, bh_message_fields(BH_MSG_VERDICT), verdict);
-    if (bh_buf_text(&json) && json.length > 0) {
-        json.length--; /* the brace; one more member comes */
-        bh_buf_putc(&json, ',');
-        w = bh_json_begin(&json);
-        bh_json_bool(&w, "held", verdict->result == BH_CHECK_PASS); /* deprecated: result */
-        bh_buf_putc(&json, ',');
-        w = bh_json_begin(&json);
-        bh_json_str(&w, "node", name ? name : "");
-        bh_buf_putc(&json, ',');
-        w = bh_json_begin(&json);
-        bh_json_bool(&w, "unfinished", verdict->result == BH_CHECK_INCONCLUSIVE); /* deprecated */
-        bh_buf_putc(&json, '}');
-        copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
-    }
+    bh_json_encode(&json, &bh_reply_verdict_fields, &reply);
+    copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
     bh_buf_fini(&json);
+    free(shown);
     return copy;
 }
 

@@ -16,23 +16,18 @@
 #include "daemon/owner/replies.h"
 #include "daemon/site/site_apply.h"
 
-/* The operations that change something, and who carries them out. */
-static const struct {
-    enum bh_operation op;
-    bh_rc (*run)(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
-                 struct bh_answer *ret_answer, struct bh_err *err);
-} commands[] = {
-    { BH_OP_JOB_SUBMIT, bh_submit_run },         { BH_OP_JOB_CANCEL, bh_job_changes_run },
-    { BH_OP_JOB_RELEASE, bh_job_changes_run },   { BH_OP_SITE_APPLY, bh_site_run },
-    { BH_OP_DEFRAG_APPLY, bh_job_changes_move }, { BH_OP_LAYOUT_APPLY, bh_layout_run },
-    { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },    { BH_OP_CORDON, bh_cordon_run },
-    { BH_OP_UNCORDON, bh_cordon_run },           { BH_OP_DRAIN, bh_cordon_run },
-    { BH_OP_JOB_VERIFY, bh_verify_run },         { BH_OP_NODE_VERIFY, bh_verify_run },
-    { BH_OP_KEY_SHRED, bh_shred_run },           { BH_OP_KEY_ROTATE, bh_rotate_run },
-    { BH_OP_AUDIT_PRUNE, bh_retention_run },     { BH_OP_JOB_EXEC, bh_stream_record },
-    { BH_OP_JOB_ATTACH, bh_stream_record },      { BH_OP_JOB_FORWARD, bh_stream_record },
-    { BH_OP_TOKEN_CREATE, bh_token_create },     { BH_OP_TOKEN_REVOKE, bh_token_revoke },
+/* Who carries out the operations that change something; NULL: it changes nothing, or is a change of
+ * src/accounts. */
+#define NONE NULL
+static bh_rc (*const runners[BH_OPERATIONS])(struct bh_core *core, const struct bh_command *command,
+                                             struct bh_arena *arena, struct bh_answer *ret_answer,
+                                             struct bh_err *err) = {
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
+    [BH_OP_##id] = runner,
+#include "tables/operations.tbl"
+#undef BH_OPERATION
 };
+#undef NONE
 
 static bh_rc
 dispatch_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
@@ -40,10 +35,9 @@ dispatch_run(struct bh_core *core, const struct bh_command *command, struct bh_a
 {
     if (command->accounts)
         return bh_accounts_change(core, command, arena, ret_answer, err);
-    for (size_t i = 0; i < BH_COUNT(commands); i++)
-        if (commands[i].op == command->op)
-            return commands[i].run(core, command, arena, ret_answer, err);
-    return bh_err_set(err, BH_INVALID, "operation %d is no command", (int)command->op);
+    if (!runners[command->op])
+        return bh_err_set(err, BH_INVALID, "operation %d is no command", (int)command->op);
+    return runners[command->op](core, command, arena, ret_answer, err);
 }
 
 bh_rc

@@ -93,7 +93,7 @@ caps_count_what_the_engine_has(void **state)
     struct fixture f;
 
     fixture_setup(&f);
-    assert_int_equal(fixture_apply(&f, SITE("max_jobs: 4", "max_jobs: 2, max_sku_pieces: [{sku: small, "
+    assert_int_equal(fixture_apply(&f, SITE("max_jobs: 4", "max_jobs: 2, max_sku_partitions: [{sku: small, "
                                                            "pieces: 5}]")),
                      BH_OK);
     BH_CHECK_EQ("four pieces",
@@ -102,7 +102,7 @@ caps_count_what_the_engine_has(void **state)
     BH_CHECK_EQ("six are too many",
                 fixture_submit(&f, (struct submission){ "alice", "acme", "small", NULL, 0, 2 }), BH_DENIED);
     BH_CHECK_STR("counted with what is below", f.err.msg,
-                 "policy.max_sku_pieces of acme: 4 small there are, 2 more would be over 5");
+                 "policy.max_sku_partitions of acme: 4 small there are, 2 more would be over 5");
     BH_CHECK_EQ("of another SKU", fixture_submit(&f, large), BH_OK);
     BH_CHECK_EQ("acme's third job", fixture_submit(&f, large), BH_DENIED);
     BH_CHECK_STR("why", f.err.msg, "policy.max_jobs of acme: 2 jobs there are, 1 more would be over 2");

@@ -99,8 +99,8 @@ what_a_file_changes_is_shown_and_recorded(void **state)
           "mounts[path=/home,tenant=*]: added\n" },
         { "another's uid", SITE("", ", {name: bob, uid: 2003}", "", "", ""),
           "principals[bob].uid: 2002 -> 2003\n" },
-        { "a policy", SITE("", ", {name: bob, uid: 2002}", "", ", policy: {max_pieces: 2}", ""),
-          "tenants[acme/vision].policy.max_pieces: (absent) -> 2\n" },
+        { "a policy", SITE("", ", {name: bob, uid: 2002}", "", ", policy: {max_partitions: 2}", ""),
+          "tenants[acme/vision].policy.max_partitions: (absent) -> 2\n" },
         { "a SKU's memory", SITE("", ", {name: bob, uid: 2002}", ", memory: 20Gi", "", ""),
           "skus[small].memory: (absent) -> 20Gi\n" },
     };

@@ -50,7 +50,7 @@ bh_node_assert(const struct bh_node *node)
 
     bh_state_assert(&node->state);
     BH_ASSERT(!node->hello_received || node->link);
-    BH_ASSERT(node->told_changes == UINT64_MAX || node->told_changes <= node->state.changes);
+    BH_ASSERT(node->reported_changes == UINT64_MAX || node->reported_changes <= node->state.changes);
     BH_ASSERT(node->orphaned_count <= BH_COUNT(node->orphaned));
     BH_ASSERT(inventory->gpu_count == 0 || inventory->gpus);
     BH_ASSERT(inventory->instance_count == 0 || inventory->instances);

@@ -67,9 +67,9 @@ init_begin(int number)
 }
 
 /* All walls stand by now: the node looks at them from outside before the job's command begins
- * (node/gate.h).  It hears from the keeper, and sees by the handler that is set, that this process
- * waits, and ends the wait with a signal that nobody inside can send before there is a command.
- * Only the keeper reports how a job ended: without one there is nothing to wait for. */
+ * (node/verify/start_barrier.h).  It hears from the keeper, and sees by the handler that is set, that this
+ * process waits, and ends the wait with a signal that nobody inside can send before there is a command. Only
+ * the keeper reports how a job ended: without one there is nothing to wait for. */
 static void
 await_check(void)
 {

@@ -24,7 +24,7 @@ enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S
 /* A command, or a connection that somebody holds (pid 0). */
 struct stream_session {
     bool used;
-    int answers;    /* -1: whoever asked has gone */
+    int answers;    /* -1: the asker has gone */
     pid_t pid;      /* also the number of its session, in the kernel's sense */
     bool reaped;    /* it has ended; others of its session may not have */
     time_t kill_at; /* monotonic seconds; 0: it was not told to end */
@@ -416,7 +416,7 @@ stream_end_session(struct stream_session *session)
     session->used = false;
 }
 
-/* Whoever asked has gone: what he began is told to, as when a terminal hangs up. */
+/* The asker has gone: what it began gets SIGHUP, as when a terminal hangs up. */
 static void
 stream_disconnect(struct stream_session *session)
 {

@@ -13,10 +13,10 @@ bh_order_send_marks(struct bh_node *node)
     const struct bh_msg_marks marks = { .changes = node->state.changes };
 
     bh_node_assert(node);
-    if (node->told_changes == marks.changes)
+    if (node->reported_changes == marks.changes)
         return;
     bh_node_send(node, BH_MSG_MARKS, &marks);
-    node->told_changes = marks.changes;
+    node->reported_changes = marks.changes;
 }
 
 void

@@ -267,7 +267,7 @@ stream_receive_reader(struct bh_keeper_streams *streams, struct stream_reader *r
         stream_cut_off(reader);
 }
 
-/* Whoever left before the next one asked makes room, though this turn's poll had not seen it yet. */
+/* A reader that left before the next one asked makes room, though this turn's poll had not seen it yet. */
 static void
 stream_receive_all(struct bh_keeper_streams *streams)
 {

@@ -91,7 +91,7 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
     node->inventory_known = false;
     bh_report_inventory(node);
-    node->told_changes = UINT64_MAX; /* none on this connection */
+    node->reported_changes = UINT64_MAX; /* none on this connection */
     bh_order_send_marks(node);
     bh_scrub_repeat(node);
     bh_health_connected(node);
@@ -134,7 +134,7 @@ session_retain(struct bh_node *node, struct bh_orders *orders, const void *messa
 {
     const struct bh_msg_retain *retain = message;
     struct bh_err ignored;
-    bh_rc rc = bh_witness_compare(node, retain->marks, err);
+    bh_rc rc = bh_order_watermark_compare(node, retain->marks, err);
 
     if (rc != BH_OK)
         return rc;
@@ -297,7 +297,7 @@ bh_session_collect(struct bh_node *node)
         if (node->inventory_known && bh_node_inventory_is_unread(node, partition->gpu)) /* until it answers */
             node->orphaned[left++] = id;
         else if (bh_node_partition_destroy(node, id, 0, &err) == BH_OK)
-            bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));
+            bh_log(INSTANCE_COLLECTED, BH_U64("partition", id));
         else
             node->orphaned[left++] = id;
     }

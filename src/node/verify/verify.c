@@ -382,7 +382,7 @@ verify_begin(struct bh_node *node)
     verify_finish_requests(node);
 }
 
-/* Its own walls are looked at like a job's before it is let go. */
+/* It is inspected like a job before it begins. */
 static void
 verify_poll(struct bh_node *node)
 {

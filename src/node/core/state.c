@@ -240,7 +240,7 @@ state_apply_owner(struct bh_node_state *state, const struct bh_node_record *reco
                                           .receipt = clean ? record->order : 0,
                                           .result = clean ? record->rc : 0 };
 
-    BH_ASSERT(state->changes < UINT64_MAX && *record->partition.gpu);
+    BH_ASSERT(state->changes < UINT64_MAX / 2 && *record->partition.gpu);
     state->changes++;
     if (*record->gap.profile)
         bh_ownership_map_set_gap(&state->ownership, record->partition.gpu, units, &record->gap);

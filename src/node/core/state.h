@@ -14,6 +14,8 @@
 /* What the node knows, rebuilt from its journal at start: orders that were not
  * acknowledged, partitions that it made, jobs that it started. */
 
+#define BH_CHANGES_MAX (UINT64_C(1) << 62) /* of the ownership map: more than can ever be made */
+
 enum { BH_ORDERS_MAX = 65536, BH_NODE_PARTITIONS_MAX = 4096, BH_JOBS_MAX = 4096, BH_RECEIPTS_MAX = 4096 };
 
 struct bh_order {

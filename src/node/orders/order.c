@@ -366,12 +366,13 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER,
                                      .order = orders_number_of(message),
                                      .message = number };
-    const struct bh_order *known = bh_state_order(&node->state, record.order);
+    const struct bh_order *known;
     struct bh_order_pending *pending;
     bh_rc rc;
 
     BH_ASSERT(number < BH_COUNT(kinds) && kinds[number].record);
     orders_assert(orders);
+    known = bh_state_order(&node->state, record.order);
     if (record.order == 0)
         return bh_err_set(err, BH_INVALID, "order number 0");
     if (known && known->record.message != number)
@@ -679,10 +680,11 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
-    bh_ns next = order_tick_pending(orders, now), copy;
+    bh_ns next, copy;
     struct bh_err err;
 
     orders_assert(orders);
+    next = order_tick_pending(orders, now);
     if (bh_state_tick(&orders->node->state, now, &copy, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
         bh_node_disconnect(orders->node);

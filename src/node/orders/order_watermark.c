@@ -86,6 +86,9 @@ bh_order_watermark_compare(struct bh_node *node, uint64_t reported, struct bh_er
     bh_node_assert(node);
     if (reported <= state->changes)
         return BH_OK;
+    if (reported > BH_CHANGES_MAX)
+        return bh_err_set(err, BH_INVALID, "%" PRIu64 " changes of the ownership map were never reported",
+                          reported);
     if (state->ownership.count > 0)
         bh_log(MEMORY_UNKNOWN,
                BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),

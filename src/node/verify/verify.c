@@ -277,10 +277,10 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
     if (result == BH_CHECK_PASS)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
-        bh_verify_fence_plan(node, !remedy->retry, own->why);
         if (!remedy->retry || !verify_has_passed(verify))
             bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED,
                                       own->why);
+        bh_verify_fence_plan(node, !remedy->retry, own->why);
     } else if (may_lift || !verify->failed_node) {
         bh_verify_fence_lift(node, may_lift);
     }

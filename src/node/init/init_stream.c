@@ -27,7 +27,7 @@ struct stream_session {
     int answers;    /* -1: the asker has gone */
     pid_t pid;      /* also the number of its session, in the kernel's sense */
     bool reaped;    /* it has ended; others of its session may not have */
-    time_t kill_at; /* monotonic seconds; 0: it was not told to end */
+    time_t kill_at; /* monotonic seconds; 0: it got no signal to end */
 };
 
 static struct stream_session sessions[BH_INIT_SESSIONS_MAX];
@@ -458,7 +458,7 @@ bh_init_streams_reaped(pid_t pid, int status)
     }
 }
 
-/* SIGKILL for those who were told to end and had their time; whether others wait for it. */
+/* SIGKILL for those that got a signal to end and had their time; whether others wait for it. */
 static bool
 stream_kill_late_ones(void)
 {

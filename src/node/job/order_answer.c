@@ -74,7 +74,7 @@ bh_order_answer_with(struct bh_node *node, const struct bh_order_pending *pendin
         BH_ASSERT(job && !job->ended && !job->start_order);
         job->start_order = pending->order;
         job->unbuilt = true;
-        return; /* answered when its walls were looked at */
+        return; /* answered when it was inspected */
     }
     if (rc != BH_OK)
         bh_order_answer(node, pending->order, held ? BH_ORDER_UNCLEAN : BH_ORDER_FAILED, rc, why);

@@ -466,7 +466,7 @@ stream_cut_late_ones(struct bh_keeper_streams *streams)
 }
 
 /* A job with a terminal runs before its terminal is there: who comes so early waits for it, or
- * would be told that there is no input. */
+ * would read that there is no input. */
 static bool
 stream_is_early(const struct bh_keeper_streams *streams)
 {

@@ -349,7 +349,7 @@ order_is_in_batch(const struct bh_orders *orders, uint64_t order)
     return bh_pending_orders_has(&orders->waiting, order);
 }
 
-/* A start that is answered when its walls were looked at. */
+/* A start that is answered when it was inspected. */
 static bool
 order_is_being_checked(const struct bh_node *node, const struct bh_node_record *order)
 {

@@ -90,8 +90,7 @@ bh_order_watermark_compare(struct bh_node *node, uint64_t reported, struct bh_er
         return bh_err_set(err, BH_INVALID, "%" PRIu64 " changes of the ownership map were never reported",
                           reported);
     if (state->ownership.count > 0)
-        bh_log(MEMORY_UNKNOWN,
-               BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon has a higher count than state_dir: it was put back"),
                BH_U64("reported", reported), BH_U64("known", state->changes));
     rc = bh_state_forget_owners(state, state->reached, reported, err);
     if (rc != BH_OK)

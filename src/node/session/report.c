@@ -30,7 +30,7 @@ enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
 /* ---- lists ---- */
 
-/* That it does not answer comes before what was found at its walls. */
+/* That it does not answer comes before what isolation checks found. */
 static void
 report_put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct bh_msg_gpu *gpu)
 {

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/core/host.h"
 #include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/order_answer.h"
@@ -28,27 +29,13 @@ enum { MESSAGE_BYTES_MAX = 16 << 20 };
 
 /* ---- connecting ---- */
 
-static bool
-session_allows(const struct bh_node *node, int fd)
-{
-    struct bh_peer peer;
-    struct bh_err err;
-
-    if (bh_unix_peer(fd, &peer, &err) != BH_OK)
-        return false;
-    if (peer.uid == 0 || peer.uid == node->conf.daemon_uid || peer.uid == geteuid())
-        return true;
-    bh_log(PEER_REFUSED, BH_U64("uid", peer.uid), BH_U64("pid", (uint64_t)peer.pid));
-    return false;
-}
-
 void
 bh_session_accept(struct bh_node *node)
 {
     BH_AUTO(bh_fd_close) int fd = accept4(node->listener, NULL, NULL, SOCK_CLOEXEC);
 
     bh_node_assert(node);
-    if (fd < 0 || !session_allows(node, fd))
+    if (fd < 0 || !bh_host_allows(node, fd))
         return;
     bh_node_disconnect(node);
     node->link = bh_link_new(bh_fd_steal(&fd));

@@ -198,7 +198,7 @@ unpack_is_present(const struct unpack *unpack, const char *digest)
     return utimensat(unpack->store, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A digest that a child told becomes a name. */
+/* A digest that a child reported becomes a name. */
 static bh_rc
 unpack_check_digest(const struct unpack *unpack, struct bh_err *err)
 {

@@ -73,7 +73,7 @@ verify_find_idle_partition(const struct bh_node *node)
     return NULL;
 }
 
-/* What the probe is told of the machine to reach for: a file that anybody may read, the node
+/* What the probe gets of the machine to reach for: a file that anybody may read, the node
  * itself, its socket, and a socket without a path. */
 static void
 verify_make_canaries(struct bh_node *node)
@@ -307,7 +307,7 @@ verify_merge_reports(struct bh_verify *verify, bool lease)
 }
 
 /* Judge the first that was asked for, and act on it.  That a lease is gone says nothing of the
- * node: it is told to who asked about it. */
+ * node: only the asker gets it. */
 static void
 verify_finish_requests(struct bh_node *node)
 {

@@ -78,7 +78,7 @@ verify_fence_send(struct bh_node *node, const char *gpu, uint32_t fault, const c
     node->sample_at = 0; /* the samples tell why */
 }
 
-/* Those that do not answer are told of when they do again (node/partition/health.h). */
+/* Those that do not answer are reported when they do again (node/partition/health.h). */
 static bool
 verify_fence_answers(const struct bh_node *node, const struct bh_device_gpu *gpu)
 {

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-/* Who holds GPUs open, as /proc tells, and how to have them let go (tables/gpu_holders.tbl).
+/* Who holds GPUs open, as /proc tells, and how to have them released (tables/gpu_holders.tbl).
  *
  * A process holds a GPU that has its node /dev/nvidiaN or a capability of one of its instances
  * open, or mapped.  Monitoring programs are found in no other way.  This process and the other

@@ -15,7 +15,7 @@
 enum { BH_TAR_BLOCK = 512, BH_TAR_EXTENDED_MAX = 64 << 10, BH_TAR_DEPTH_MAX = 128, BH_TAR_NAME_MAX = 4095 };
 
 /* What all layers of an image may have together.  Files are counted down here, bytes of the
- * archives by whoever feeds them. */
+ * archives by the reader that feeds them. */
 struct bh_tar_budget {
     uint64_t bytes, files;
 };

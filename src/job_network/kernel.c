@@ -17,7 +17,7 @@
 #include "job_network/rules.h"
 #include "job_network/netns.h"
 
-enum { RULES_BYTES_MAX = 64 << 20, JOBS_MAX = 4096, MARKER_MAX = 4096 };
+enum { RULES_BYTES_MAX = 64 << 20, JOBS_MAX = 4096 };
 #define JOBS_INTERFACE "eth0"
 
 struct kernel {

@@ -23,7 +23,7 @@ struct bh_rules_site {
     struct bh_cidr pool;
     const char *const *uplinks; /* interfaces that jobs may leave by */
     uint32_t uplink_count;
-    const struct bh_cidr *deny; /* never reached, whoever allows it */
+    const struct bh_cidr *deny; /* never reached, also where a job is allowed to */
     uint32_t deny_count;
     bool guard; /* forwarding is ours: nobody else's packets pass */
 };

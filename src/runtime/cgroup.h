@@ -46,7 +46,7 @@ const struct bh_sandbox_device *bh_cgroup_standard_devices(uint32_t *ret_count);
 BH_MUST_USE bh_rc bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_err *err);
 
 /* Move the calling process, which keeps the groups at `path`, out of the group of the
- * program that started it, into one that keepers share beside them: whoever manages that
+ * program that started it, into one that keepers share beside them: the manager of that
  * program (systemd) must not find the keeper in its way.  Nothing to do on version 1,
  * where that is a hierarchy of its own that is not used here. */
 BH_MUST_USE bh_rc bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path,

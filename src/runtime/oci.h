@@ -22,7 +22,7 @@ struct bh_oci_host {
     const struct bh_masked_list *masked;
 };
 
-/* Append the document.  /dev and what is masked are shown from the bundle (runtime/own_files.h).
+/* Append the document.  /dev and what is masked are shown from the bundle (runtime/sandbox_files.h).
  * Limits of CPU, memory and processes are not in it: the sandbox's control groups hold them
  * (runtime/cgroup.h).  Check out->overflow. */
 void bh_oci_put(struct bh_buf *out, const struct bh_sandbox *sandbox, const struct bh_oci_host *host);

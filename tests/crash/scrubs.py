@@ -85,8 +85,8 @@ def check_said(site, kept, found):
     """The node says each scrub that it ended in its log, too: none of a piece is without a receipt."""
     said = []
     for line in (site.dir / "node.log").read_text(errors="replace").splitlines():
-        if " piece=" in line and ("memory scrubbed before" in line or "memory is not clean" in line or "a scrub did not end" in line):
-            said.append(int(line.split(" piece=")[1].split()[0]))
+        if " partition=" in line and ("memory scrubbed before" in line or "memory is not clean" in line or "a scrub did not end" in line):
+            said.append(int(line.split(" partition=")[1].split()[0]))
     found.check("the node says its scrubs", said)
     for piece in set(said):
         have = len([r for r in kept if r["piece"] == piece])

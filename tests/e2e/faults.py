@@ -120,7 +120,7 @@ def lost_course(site):
     equal("after the machine was started anew", whose(site, has_gpu(site, *bob)), unknown)
 
 
-PUT_BACK = "the daemon was told more than state_dir knows: it was put back"
+PUT_BACK = "the daemon has a higher count than state_dir: it was put back"
 
 
 @tap.test(topology="1x H100-80GB")

@@ -13,7 +13,7 @@
  * first descriptor of a request is where the answers go; when it is closed, what was begun
  * there ends, and when the job ends, it closes.
  *
- * bulkhead-init's words are those of a job: whoever reads them trusts neither them nor the
+ * bulkhead-init's words are those of a job: its readers trust neither them nor the
  * descriptors that come with them. */
 
 enum {
@@ -45,7 +45,7 @@ enum bh_init_reply_kind {
     BH_INIT_CONNECTED,    /* the connection comes with it */
     BH_INIT_ATTACHED,     /* value: BH_INIT_IS_*; the input comes with it, if it is
                              this one's to write */
-    BH_INIT_WAITS,        /* init to keeper: at the start barrier (node/gate.h) */
+    BH_INIT_WAITS,        /* init to keeper: at the start barrier (node/verify/start_barrier.h) */
 };
 
 enum { BH_INIT_IS_TTY = 1, BH_INIT_IS_WRITER = 2 };

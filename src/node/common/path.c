@@ -73,7 +73,7 @@ bh_path_is_person(uid_t uid)
     return uid != 0 && uid != BH_PATH_NOBODY && uid != UINT32_MAX;
 }
 
-/* Whoever is nobody in particular sees what everybody may see. */
+/* A user without rights of its own sees what everybody may see. */
 static struct credentials
 path_credentials_of(const struct bh_path_request *request)
 {

@@ -16,7 +16,7 @@
  * (BH_CONF_PATH_MAX), so that it fits is asserted. */
 void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRINTF(3, 4);
 
-/* The identity of whoever has none of his own on this machine. */
+/* The identity of a submitter that has none on this machine. */
 #define BH_PATH_NOBODY 65534u
 
 /* Whether `uid` is somebody's: not root, not nobody, not "none" (UINT32_MAX). */

@@ -23,7 +23,7 @@ struct bh_scrub_report {
     uint64_t memory_bytes; /* of the device */
     uint64_t peak_mib_s;   /* of the memory, by its clock and width; 0: not known */
     uint64_t work_ns;      /* two fills and three looks */
-    uint64_t samples;      /* pages looked at, each time */
+    uint64_t samples;      /* pages read, each time */
     uint64_t residue;      /* of them, not all zero before */
     uint64_t unfilled;     /* of them, not as filled after */
     uint32_t end;          /* enum bh_scrub_end */

@@ -42,7 +42,7 @@ bh_gpu_error_record(struct bh_node *node, const char *gpu, const struct bh_err *
     snprintf(entry->gpu, sizeof entry->gpu, "%s", gpu);
     snprintf(entry->why, sizeof entry->why, "%s%s%s", err->msg, *err->hint ? "; " : "", err->hint);
     bh_utf8_scrub(entry->why);
-    node->sample_at = 0; /* it is told at once */
+    node->sample_at = 0; /* it is reported at once */
 }
 
 const char *

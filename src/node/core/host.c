@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "node/common/path.h"
 #include "node/core/state_check.h"
@@ -50,7 +51,7 @@ bh_node_assert(const struct bh_node *node)
 
     bh_state_assert(&node->state);
     BH_ASSERT(!node->hello_received || node->link);
-    BH_ASSERT(node->told_changes == UINT64_MAX || node->told_changes <= node->state.changes);
+    BH_ASSERT(node->reported_changes == UINT64_MAX || node->reported_changes <= node->state.changes);
     BH_ASSERT(node->orphaned_count <= BH_COUNT(node->orphaned));
     BH_ASSERT(inventory->gpu_count == 0 || inventory->gpus);
     BH_ASSERT(inventory->instance_count == 0 || inventory->instances);
@@ -81,6 +82,20 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
     if (node->hello_received
         && bh_link_send(node->link, number, bh_message_fields(number), message, &err) != BH_OK)
         bh_node_disconnect(node);
+}
+
+bool
+bh_host_allows(const struct bh_node *node, int fd)
+{
+    struct bh_peer peer;
+    struct bh_err ignored;
+
+    if (bh_unix_peer(fd, &peer, &ignored) != BH_OK)
+        return false;
+    if (peer.uid == 0 || peer.uid == node->conf.daemon_uid || peer.uid == geteuid())
+        return true;
+    bh_log(PEER_REFUSED, BH_U64("uid", peer.uid), BH_U64("pid", (uint64_t)peer.pid));
+    return false;
 }
 
 /* ---- the machine ---- */

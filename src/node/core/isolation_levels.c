@@ -11,8 +11,8 @@ enum { DMEM_BRANCH = 615 };
 
 #define NOT_VERIFIED "not offered: not verified on hardware"
 
-bool
-bh_isolation_levels_driver_limits(const char *driver)
+static bool
+isolation_levels_driver_limits(const char *driver)
 {
     struct bh_driver_version version;
     struct bh_err unused;
@@ -37,7 +37,7 @@ has_dmem(const struct bh_node *node)
 static void
 probe_driver_limit(const struct bh_node *node, struct bh_msg_grade *grade)
 {
-    bool driver = bh_isolation_levels_driver_limits(node->inventory.driver), dmem = has_dmem(node);
+    bool driver = isolation_levels_driver_limits(node->inventory.driver), dmem = has_dmem(node);
 
     snprintf(grade->grade, sizeof grade->grade, "D");
     grade->found = driver && dmem;

@@ -10,7 +10,4 @@
 void bh_isolation_levels_probe(const struct bh_node *node, struct bh_arena *arena,
                                struct bh_list *ret_grades);
 
-/* Whether the driver's version is one that limits memory by control group: 615 and newer. */
-bool bh_isolation_levels_driver_limits(const char *driver);
-
 #endif

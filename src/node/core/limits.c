@@ -23,7 +23,7 @@ bh_limits_memory_max(const struct bh_conf *conf)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-    /* whole MiB: the kernel keeps whole pages, and the walls are held against what was ordered */
+    /* whole MiB: the kernel keeps whole pages, and the checks compare with what was ordered */
     return conf->memory_max_mib ? (uint64_t)conf->memory_max_mib << 20 : (machine / 10 * 9) >> 20 << 20;
 }
 

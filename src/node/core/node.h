@@ -43,7 +43,7 @@ struct bh_node {
     struct bh_runtime runtime;
     struct bh_sealed_program sealed_runtime;
     int claim_fd;   /* our control group (node/core/claim.h); -1: not ours */
-    int barrier_fd; /* eventfd: keepers say that a process 1 waits (node/gate.h) */
+    int barrier_fd; /* eventfd: keepers say that a process 1 waits (node/verify/start_barrier.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
     char driver_folder[BH_NODE_PATH_MAX]; /* conf.driver_lib_dir, where it was gathered */
@@ -65,19 +65,19 @@ struct bh_node {
     struct {
         int fd;
         uint64_t reached;
-    } order_watermark;     /* node/witness.h */
-    struct bh_link *link;  /* the daemon's connection, or NULL */
-    bool hello_received;   /* HELLO was said on it */
-    uint64_t told_changes; /* of marks, on it */
-    bool gpus_unreported;  /* the inventory went without them: no answer from the driver */
+    } order_watermark;         /* node/orders/order_watermark.h */
+    struct bh_link *link;      /* the daemon's connection, or NULL */
+    bool hello_received;       /* HELLO was said on it */
+    uint64_t reported_changes; /* of the ownership map, on it */
+    bool gpus_unreported;      /* the inventory went without them: no answer from the driver */
     char reported[BH_NODE_REPORTED_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
     bh_ns sample_at;                                  /* monotonic */
     struct bh_disk_watch disk_watch;
-    struct bh_gpu_error gpu_errors[32]; /* node/trouble.h */
+    struct bh_gpu_error gpu_errors[32]; /* node/core/gpu_error.h */
     struct bh_health_watch *health;
     struct bh_share_leases *share_leases; /* node/share/share_lease.h */
 
-    struct bh_helper_sandboxes *helpers;    /* node/guest.h */
+    struct bh_helper_sandboxes *helpers;    /* node/sandbox/helper_sandbox.h */
     struct bh_scrubs *scrubs;               /* node/job/scrub.h */
     struct bh_handover *handover;           /* node/placement/handover.h */
     struct bh_reset *reset;                 /* node/partition/reset.h */
@@ -89,6 +89,13 @@ struct bh_node {
     bh_ns refused_log_at; /* monotonic; when the log last said so, or 0 */
     bh_ns collect_at;     /* monotonic; when to try again */
 };
+
+/* The sooner of two times, 0 being none. */
+static inline bh_ns
+bh_node_sooner(bh_ns next, bh_ns at)
+{
+    return at && (!next || at < next) ? at : next;
+}
 
 /* Sandboxes of the node's own have numbers that no lease has, counted up from here; a scrub's
  * and a probe's stand side by side, so they are never the same.  One that a crash left behind

@@ -50,11 +50,11 @@ static const struct bh_field owner_rows[] = {
 static const struct bh_fields owner_fields = BH_FIELDS("note_owner", struct bh_msg_receipt_from, owner_rows);
 
 static const struct bh_field gap_rows[] = {
-    BH_F_ARRAY(struct bh_note_gap, from, from_count, owner_fields, BH_RECEIPT_FROM_MAX),
-    BH_F(struct bh_note_gap, profile, BH_FIELD_STR),
-    BH_F(struct bh_note_gap, start, BH_FIELD_U32),
+    BH_F_ARRAY(struct bh_ownership_gap, from, from_count, owner_fields, BH_RECEIPT_FROM_MAX),
+    BH_F(struct bh_ownership_gap, profile, BH_FIELD_STR),
+    BH_F(struct bh_ownership_gap, start, BH_FIELD_U32),
 };
-static const struct bh_fields gap_fields = BH_FIELDS("note_gap", struct bh_note_gap, gap_rows);
+static const struct bh_fields gap_fields = BH_FIELDS("note_gap", struct bh_ownership_gap, gap_rows);
 
 static const struct bh_field record_rows[] = {
     BH_F(struct bh_node_record, at_ns, BH_FIELD_NS),

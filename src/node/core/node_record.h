@@ -10,7 +10,7 @@
 #include "node/core/journal.h"
 #include "wire/message.h"
 
-/* What stands in the node's journal: notes, as canonical JSON. */
+/* What is in the node's journal: records, as canonical JSON. */
 
 enum bh_node_record_kind {
     BH_NODE_RECORD_NONE,
@@ -31,8 +31,8 @@ enum bh_node_record_kind {
     BH_NODE_RECORD_FORGET_RECEIPT, /* acknowledged */
     BH_NODE_RECORD_CHECKPOINTED,   /* the GPU memory of a job's processes is put aside, or may be */
     BH_NODE_RECORD_RESTORED,       /* it is not any more */
-    BH_NODE_RECORD_REACHED,        /* the highest order that was taken; `course`: in which course of things;
-                               `changes`: bh_state.changes */
+    BH_NODE_RECORD_REACHED, /* the highest order that was taken; `generation`: in which course of things;
+                        `changes`: bh_node_state.changes */
     BH_NODE_RECORD_KINDS
 };
 
@@ -55,7 +55,7 @@ struct bh_node_partition {
 
 /* What a fill did not reach: the driver kept it for itself or for the helper's context, or nobody filled it.
  * A partition of the same geometry does not get it either; another may. */
-struct bh_note_gap {
+struct bh_ownership_gap {
     char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: nobody knows */
     uint32_t start;
     /* Whose bytes may stand there, each tenant once; when there are too many, the last one is unknown. */
@@ -71,25 +71,25 @@ struct bh_node_record {
     enum bh_node_record_kind kind;
     uint64_t order, lease, job, generation, changes;
     uint32_t message;                   /* of the order */
-    struct bh_node_partition partition; /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
-                                   MARK: gpu and units */
+    struct bh_node_partition partition; /* ORDER of a carve or destroy, PARTITION, GONE, RECEIPT;
+                                   OWNER: gpu and units */
     /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
     struct bh_node_partition lent[BH_WIRE_PARTITIONS_MAX];
     uint32_t lent_count;
     bool begun;           /* ORDER of a carve: the driver may have been asked */
     uint32_t slot;        /* LEASE: range of user ids, or BH_NO_SLOT */
     char boot[40];        /* LEASE: the kernel's boot id */
-    uint32_t outcome, rc; /* OUTCOME; ASKED: outcome */
+    uint32_t outcome, rc; /* OUTCOME; STOPPING: outcome */
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
-    uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
+    uint32_t tenant;               /* LEASE, OWNER; ORDER of a carve: whose it is to be */
     char party[BH_PARTY_SIZE];     /* LEASE: of that tenant; "" of before it was noted */
     uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
-    bool clean, failed;            /* MARK */
-    bool beside;                   /* MARK: beside those whose they were already */
-    struct bh_note_gap gap;        /* MARK; no profile: as it was */
+    bool clean, failed;            /* OWNER */
+    bool beside;                   /* OWNER: beside those whose they were already */
+    struct bh_ownership_gap gap;   /* OWNER; no profile: as it was */
     struct bh_msg_receipt receipt; /* RECEIPT */
-    struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX]; /* ASIDE */
+    struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX]; /* CHECKPOINTED */
     uint32_t pid_count;
 };
 

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 
 static const struct bh_ownership_unit unknown = { .tenant = BH_OWNERSHIP_UNKNOWN };
-static const struct bh_note_gap unknown_gap = { .profile = BH_NO_SHAPE };
+static const struct bh_ownership_gap unknown_gap = { .profile = BH_NO_SHAPE };
 
 uint32_t
 bh_ownership_map_units(const struct bh_node_partition *partition)
@@ -58,7 +58,7 @@ map_unit_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit
     return ownership ? &ownership->unit[unit] : &unknown;
 }
 
-static const struct bh_note_gap *
+static const struct bh_ownership_gap *
 map_gap_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 {
     const struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
@@ -67,11 +67,11 @@ map_gap_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 }
 
 /* What of a partition says which memory it reaches, in a gap that has nothing else. */
-static struct bh_note_gap
+static struct bh_ownership_gap
 map_shape_of(const char *profile, uint32_t start)
 {
     bool whole = strcmp(profile, "whole") == 0 || strchr(profile, ':'); /* a share has that of its GPU */
-    struct bh_note_gap shape = { .start = whole ? 0 : start };
+    struct bh_ownership_gap shape = { .start = whole ? 0 : start };
 
     snprintf(shape.profile, sizeof shape.profile, "%s", whole ? "whole" : profile);
     return shape;
@@ -79,13 +79,13 @@ map_shape_of(const char *profile, uint32_t start)
 
 /* Whether a gap is out of reach for partitions of that geometry. */
 static bool
-map_fits(const struct bh_note_gap *gap, const struct bh_note_gap *shape)
+map_fits(const struct bh_ownership_gap *gap, const struct bh_ownership_gap *shape)
 {
     return gap->start == shape->start && strcmp(gap->profile, shape->profile) == 0;
 }
 
 static bool
-map_has_shape(const struct bh_note_gap *gap)
+map_has_shape(const struct bh_ownership_gap *gap)
 {
     return !map_fits(gap, &unknown_gap);
 }
@@ -212,8 +212,8 @@ bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t u
 }
 
 void
-bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
-                const struct bh_note_gap *gap)
+bh_ownership_map_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
+                         const struct bh_ownership_gap *gap)
 {
     struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
@@ -227,10 +227,10 @@ bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
 /* A unit was filled under that geometry.  What the fill left out may hold bytes of everybody who had the unit
  * before, ever: the gaps of before may lie in the one that is left now. */
 static void
-map_leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_note_gap *shape)
+map_leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_ownership_gap *shape)
 {
     const struct bh_ownership_unit *unit = &ownership->unit[u];
-    struct bh_note_gap *gap = &ownership->gap[u];
+    struct bh_ownership_gap *gap = &ownership->gap[u];
 
     if (!map_has_shape(gap))
         map_add_owner(gap->from, &gap->from_count, BH_OWNERSHIP_UNKNOWN, 0);
@@ -245,7 +245,7 @@ map_leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_no
 static void
 map_leave_gaps(struct bh_ownership_map *table, uint32_t units, const struct bh_msg_receipt *receipt)
 {
-    const struct bh_note_gap shape = map_shape_of(receipt->profile, receipt->start);
+    const struct bh_ownership_gap shape = map_shape_of(receipt->profile, receipt->start);
     struct bh_ownership_gpu *ownership = map_find_or_add(table, receipt->gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
@@ -289,7 +289,7 @@ bool
 bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                         uint32_t tenant)
 {
-    const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
+    const struct bh_ownership_gap shape = map_shape_of(partition->profile, partition->start);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         const struct bh_ownership_unit *unit = map_unit_at(table, partition->gpu, u);
@@ -308,22 +308,22 @@ bool
 bh_ownership_map_is_unknown(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                             uint32_t tenant)
 {
-    const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
-    bool nobodys = false;
+    const struct bh_ownership_gap shape = map_shape_of(partition->profile, partition->start);
+    bool unowned = false;
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         const struct bh_ownership_unit *unit = map_unit_at(table, partition->gpu, u);
 
         if ((bh_ownership_map_units(partition) >> u & 1) == 0)
             continue;
-        nobodys = nobodys || !map_fits(map_gap_at(table, partition->gpu, u), &shape);
+        unowned = unowned || !map_fits(map_gap_at(table, partition->gpu, u), &shape);
         if (unit->clean)
             continue;
         if (unit->failed || unit->several || (unit->tenant != tenant && unit->tenant != BH_OWNERSHIP_UNKNOWN))
             return false;
-        nobodys = nobodys || unit->tenant == BH_OWNERSHIP_UNKNOWN;
+        unowned = unowned || unit->tenant == BH_OWNERSHIP_UNKNOWN;
     }
-    return nobodys;
+    return unowned;
 }
 
 bool
@@ -377,7 +377,7 @@ map_list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
 
 /* Of tenants that are named already, what they left in gaps says no more. */
 static void
-map_list_gap(const struct bh_note_gap *gap, struct bh_msg_receipt *receipt)
+map_list_gap(const struct bh_ownership_gap *gap, struct bh_msg_receipt *receipt)
 {
     for (uint32_t i = 0; i < gap->from_count; i++) {
         if (!map_names(receipt, receipt->from_count, gap->from[i].tenant))
@@ -422,7 +422,7 @@ void
 bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                              struct bh_msg_receipt *receipt)
 {
-    const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
+    const struct bh_ownership_gap shape = map_shape_of(partition->profile, partition->start);
     const struct bh_ownership_gpu *ownership = ownership_find(table, partition->gpu);
 
     receipt->from_count = 0;
@@ -437,7 +437,7 @@ bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct 
             map_list_one(receipt, unit->tenant, unit->job);
     }
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        const struct bh_note_gap *gap = map_gap_at(table, partition->gpu, u);
+        const struct bh_ownership_gap *gap = map_gap_at(table, partition->gpu, u);
 
         if ((bh_ownership_map_units(partition) >> u & 1) && !map_fits(gap, &shape))
             map_list_gap(gap, receipt);
@@ -445,7 +445,7 @@ bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct 
 }
 
 static bool
-map_same_gap(const struct bh_note_gap *gap, const struct bh_note_gap *other)
+map_same_gap(const struct bh_ownership_gap *gap, const struct bh_ownership_gap *other)
 {
     bool same = map_fits(gap, other) && gap->from_count == other->from_count;
 

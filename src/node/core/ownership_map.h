@@ -16,8 +16,8 @@
  * the geometry that it was last scrubbed under, and who had it until then.  Shares have that of the whole
  * GPU.
  *
- * Kept in the node's journal, so that a crash does not make memory clean; node/witness.h says when that is
- * not believed.  A table without a clock or I/O. */
+ * Kept in the node's journal, so that a crash does not make memory clean; node/orders/order_watermark.h says
+ * when that is not believed.  A table without a clock or I/O. */
 
 enum { BH_OWNERSHIP_UNITS = 16, BH_OWNERSHIP_GPUS_MAX = 256 };
 
@@ -30,13 +30,13 @@ struct bh_ownership_unit {
     uint64_t job;
     uint64_t receipt; /* of a clean one: that of its scrub; 0: not known */
     uint32_t result;  /* which that had: enum bh_scrub_result */
-    bool several;     /* the tenants are those of bh_ownership_gpu.sharers */
+    bool several;     /* the tenants are those of bh_ownership_gpu.owners */
 };
 
 struct bh_ownership_gpu {
     char gpu[BH_UUID_MAX];
     struct bh_ownership_unit unit[BH_OWNERSHIP_UNITS];
-    struct bh_note_gap gap[BH_OWNERSHIP_UNITS]; /* of each unit: what its last scrub left out */
+    struct bh_ownership_gap gap[BH_OWNERSHIP_UNITS]; /* of each unit: what its last scrub left out */
     /* Each tenant once, with its last job; when there are too many, the last one is unknown. */
     struct bh_msg_receipt_from owners[BH_RECEIPT_FROM_MAX];
     uint32_t owner_count; /* 0: no unit has several */
@@ -63,8 +63,8 @@ void bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint3
                           const struct bh_ownership_unit *as);
 
 /* From now on the gaps of the units are as `gap` says.  There is room likewise. */
-void bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
-                     const struct bh_note_gap *gap);
+void bh_ownership_map_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
+                              const struct bh_ownership_gap *gap);
 
 /* Take a receipt into account: its partition is clean now but for its gap, or its scrub failed.  Of a part of
  * the memory: nothing changes, unless it failed; nor of an earlier scrub. */
@@ -77,7 +77,7 @@ bool bh_ownership_map_allows(const struct bh_ownership_map *table, const struct 
                              uint32_t tenant);
 
 /* Whether what is in the way of that is only that nobody knows whose units were, or under which geometry they
- * were scrubbed: partitions of a node that kept no marks, or not these, when it carved them. */
+ * were scrubbed: partitions of a node that kept no ownership map, or not this one, when it carved them. */
 bool bh_ownership_map_is_unknown(const struct bh_ownership_map *table,
                                  const struct bh_node_partition *partition, uint32_t tenant);
 
@@ -96,7 +96,7 @@ bool bh_ownership_map_prove(const struct bh_ownership_map *table, const struct b
 void bh_ownership_map_list_owners(const struct bh_ownership_map *table,
                                   const struct bh_node_partition *partition, struct bh_msg_receipt *receipt);
 
-/* The marks of that GPU, or NULL. */
+/* That GPU's entry, or NULL. */
 const struct bh_ownership_gpu *bh_ownership_map_find(const struct bh_ownership_map *table, const char *gpu);
 
 /* Units of the GPU `at` that are as its unit `first`, from that on: for writing a table

@@ -240,10 +240,10 @@ state_apply_owner(struct bh_node_state *state, const struct bh_node_record *reco
                                           .receipt = clean ? record->order : 0,
                                           .result = clean ? record->rc : 0 };
 
-    BH_ASSERT(state->changes < UINT64_MAX && *record->partition.gpu);
+    BH_ASSERT(state->changes < UINT64_MAX / 2 && *record->partition.gpu);
     state->changes++;
     if (*record->gap.profile)
-        bh_mark_set_gap(&state->ownership, record->partition.gpu, units, &record->gap);
+        bh_ownership_map_set_gap(&state->ownership, record->partition.gpu, units, &record->gap);
     if (record->beside)
         bh_ownership_map_add(&state->ownership, record->partition.gpu, units, &as);
     else
@@ -252,7 +252,7 @@ state_apply_owner(struct bh_node_state *state, const struct bh_node_record *reco
         state_forget_clearances(state, record->partition.gpu, units);
 }
 
-/* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps
+/* One that a rewrite wrote has no units: owners follow it, and say what is.  Those of a version without gaps
  * do not say under which geometry the units were scrubbed. */
 static void
 state_apply_receipt(struct bh_node_state *state, const struct bh_node_record *record)
@@ -261,8 +261,8 @@ state_apply_receipt(struct bh_node_state *state, const struct bh_node_record *re
     bh_ownership_map_apply_receipt(&state->ownership, bh_ownership_map_units(&record->partition),
                                    &record->receipt);
     if (!record->partition.units)
-        bh_mark_set_gap(&state->ownership, record->receipt.gpu, BH_OWNERSHIP_ALL,
-                        &(struct bh_note_gap){ .profile = BH_NO_SHAPE });
+        bh_ownership_map_set_gap(&state->ownership, record->receipt.gpu, BH_OWNERSHIP_ALL,
+                                 &(struct bh_ownership_gap){ .profile = BH_NO_SHAPE });
     BH_ASSERT(state->receipt_count < state->receipt_capacity);
     state->receipts[state->receipt_count++] = record->receipt;
     bh_state_assert_receipt(&record->receipt);
@@ -607,7 +607,7 @@ state_put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_
     return rc;
 }
 
-/* Behind everything that sets marks when it is read again. */
+/* Behind everything that sets owners when it is read again. */
 static bh_rc
 state_put_owners(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
 {
@@ -667,7 +667,7 @@ state_put_all(struct bh_node_state *state, struct bh_err *err)
     if (rc == BH_OK)
         rc = state_put_receipts(state, err);
     for (uint32_t i = 0; i < state->partition_count && rc == BH_OK;
-         i++) { /* behind the marks, which take clearances away */
+         i++) { /* behind the owners, which take clearances away */
         struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION,
                                          .partition = state->partitions[i] };
 

@@ -14,6 +14,8 @@
 /* What the node knows, rebuilt from its journal at start: orders that were not
  * acknowledged, partitions that it made, jobs that it started. */
 
+#define BH_CHANGES_MAX (UINT64_C(1) << 62) /* of the ownership map: more than can ever be made */
+
 enum { BH_ORDERS_MAX = 65536, BH_NODE_PARTITIONS_MAX = 4096, BH_JOBS_MAX = 4096, BH_RECEIPTS_MAX = 4096 };
 
 struct bh_order {
@@ -23,7 +25,7 @@ struct bh_order {
     struct bh_msg_outcome outcome; /* when done */
 };
 
-/* What a job's people are told of its isolation. */
+/* What a job's people hear of its isolation. */
 enum bh_lease_notice { BH_LEASE_UNVERIFIED, BH_LEASE_VERIFIED, BH_LEASE_STOPPED, BH_LEASE_NOTICES };
 
 /* How a lease stands by its isolation checks; node/verify/lease_check.h. */
@@ -57,11 +59,11 @@ struct bh_job {
     bh_ns check_at;           /* monotonic; 0: no need to look for the keeper */
     struct bh_unpack *unpack; /* its image is being unpacked, or NULL (unpack.h) */
     struct bh_msg_ended end;  /* when ended */
-    bh_ns barrier_at;         /* monotonic; its walls are still to be looked at, or 0 */
+    bh_ns barrier_at;         /* monotonic; when it is inspected next at the start barrier, or 0 */
     bh_ns barrier_until;      /* monotonic; not ready by then: it never will be */
-    uint64_t start_order;     /* START that is answered after the look, or 0 */
-    bool unbuilt;             /* this node started it, and its command was never let begin */
-    char failed_check[200];   /* the wall that did not hold; "" is none */
+    uint64_t start_order;     /* START that is answered after the inspection, or 0 */
+    bool unbuilt;             /* this node started it, and its command has not begun */
+    char failed_check[200];   /* the isolation check that failed; "": none did */
     uint32_t barrier_checks;  /* checks at the start barrier that were inconclusive */
     struct bh_lease_isolation isolation;
     char stop_why[200];  /* why the node stops it by itself; "": it does not */
@@ -84,11 +86,11 @@ struct bh_node_state {
     struct bh_msg_receipt *receipts;   /* not yet acknowledged */
     uint32_t receipt_count, receipt_capacity;
     uint64_t reached, generation; /* the highest order that was taken, and in which course of things
-                                   * (node/witness.h); 0: none was begun */
-    uint64_t changes;             /* of marks, ever: never less than before, unless the folder was put back */
-    bool unsaved;                 /* perhaps an order is */
-    bh_ns save_at;                /* monotonic; not tried again before */
-    uint64_t compact_above;       /* journal bytes; 0: the usual */
+                                   * (node/orders/order_watermark.h); 0: none was begun */
+    uint64_t changes; /* of the ownership map, ever: never less than before, unless the folder was put back */
+    bool unsaved;     /* perhaps an order is */
+    bh_ns save_at;    /* monotonic; not tried again before */
+    uint64_t compact_above; /* journal bytes; 0: the usual */
 };
 
 /* Open the journal in `dir` and rebuild the state.  BH_INVALID: it is damaged, or has a record that no node
@@ -96,7 +98,7 @@ struct bh_node_state {
 BH_MUST_USE bh_rc bh_state_open(struct bh_node_state *state, const char *dir, struct bh_err *err);
 void bh_state_close(struct bh_node_state *state);
 
-/* Journal a note and apply it.  Durable after bh_state_sync.  BH_FULL, BH_IO: the
+/* Journal a record and apply it.  Durable after bh_state_sync.  BH_FULL, BH_IO: the
  * state is as it was. */
 BH_MUST_USE bh_rc bh_state_record(struct bh_node_state *state, const struct bh_node_record *record,
                                   struct bh_err *err);
@@ -108,7 +110,7 @@ BH_MUST_USE bh_rc bh_state_record_owner(struct bh_node_state *state, const struc
                                         struct bh_err *err);
 
 /* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
- * the highest order, and which has more than `changes` changes of marks. */
+ * the highest order, and which has more than `changes` changes of the ownership map. */
 BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t changes,
                                          struct bh_err *err);
 
@@ -127,7 +129,7 @@ BH_MUST_USE bh_rc bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *r
  * failure costs nothing but room: it is tried again when the journal has grown again. */
 BH_MUST_USE bh_rc bh_state_compact(struct bh_node_state *state, struct bh_err *err);
 
-/* By id, or NULL.  Pointers hold until the next note. */
+/* By id, or NULL.  Pointers hold until the next record. */
 struct bh_order *bh_state_order(const struct bh_node_state *state, uint64_t order);
 struct bh_node_partition *bh_state_partition(const struct bh_node_state *state, uint64_t partition);
 struct bh_job *bh_state_job(const struct bh_node_state *state, uint64_t lease);

@@ -57,6 +57,7 @@ state_is_written(const struct bh_node_record *record)
            : record->kind == BH_NODE_RECORD_STOPPING  ? record->outcome < BH_END_CAUSES
            : record->kind == BH_NODE_RECORD_OWNER     ? state_is_owner(record)
            : record->kind == BH_NODE_RECORD_RECEIPT   ? record->receipt.order != 0 && *record->receipt.gpu
+           : record->kind == BH_NODE_RECORD_REACHED   ? record->changes <= BH_CHANGES_MAX
                                                       : record->kind != BH_NODE_RECORD_NONE;
 }
 

@@ -282,7 +282,7 @@ bh_gpu_child_hide(const char *path, struct bh_err *err)
 }
 
 /* The driver lets CAP_SYS_ADMIN change MIG and read what others hold; device nodes that are missing
- * are made (nvidia-modprobe), and /dev and /proc/driver are read whoever owns what is there. */
+ * are made (nvidia-modprobe), and /dev and /proc/driver are read whatever user owns what is there. */
 bh_rc
 bh_gpu_child_confine(struct bh_err *err)
 {

@@ -4,7 +4,7 @@
  * on: the node sends them to every process of a job itself.
  *
  * What is added to a running job (exec, port-forward) is its child, too: it stands behind the
- * same walls because it never was outside of them (node/init/init_stream.h).
+ * same sandbox because it never was outside of it (node/init/init_stream.h).
  *
  *   init [--tty] -- COMMAND [ARGUMENT...] */
 
@@ -66,10 +66,10 @@ init_begin(int number)
     may_begin = 1;
 }
 
-/* All walls stand by now: the node looks at them from outside before the job's command begins
- * (node/gate.h).  It hears from the keeper, and sees by the handler that is set, that this process
- * waits, and ends the wait with a signal that nobody inside can send before there is a command.
- * Only the keeper reports how a job ended: without one there is nothing to wait for. */
+/* The sandbox is whole by now: the node inspects it from outside before the job's command begins
+ * (node/verify/start_barrier.h).  It hears from the keeper, and sees by the handler that is set, that this
+ * process waits, and ends the wait with a signal that nobody inside can send before there is a command. Only
+ * the keeper reports how a job ended: without one there is nothing to wait for. */
 static void
 await_check(void)
 {

@@ -24,10 +24,10 @@ enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S
 /* A command, or a connection that somebody holds (pid 0). */
 struct stream_session {
     bool used;
-    int answers;    /* -1: whoever asked has gone */
+    int answers;    /* -1: the asker has gone */
     pid_t pid;      /* also the number of its session, in the kernel's sense */
     bool reaped;    /* it has ended; others of its session may not have */
-    time_t kill_at; /* monotonic seconds; 0: it was not told to end */
+    time_t kill_at; /* monotonic seconds; 0: it got no signal to end */
 };
 
 static struct stream_session sessions[BH_INIT_SESSIONS_MAX];
@@ -416,7 +416,7 @@ stream_end_session(struct stream_session *session)
     session->used = false;
 }
 
-/* Whoever asked has gone: what he began is told to, as when a terminal hangs up. */
+/* The asker has gone: what it began gets SIGHUP, as when a terminal hangs up. */
 static void
 stream_disconnect(struct stream_session *session)
 {
@@ -458,7 +458,7 @@ bh_init_streams_reaped(pid_t pid, int status)
     }
 }
 
-/* SIGKILL for those who were told to end and had their time; whether others wait for it. */
+/* SIGKILL for those that got a signal to end and had their time; whether others wait for it. */
 static bool
 stream_kill_late_ones(void)
 {

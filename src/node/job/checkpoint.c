@@ -140,34 +140,48 @@ checkpoint_has_instance(const struct bh_job *job)
     return false;
 }
 
+/* In MiB: what is left of its memory limit, without files that the kernel can drop, and on the machine. */
+static bh_rc
+checkpoint_read_memory(const struct bh_node *node, uint64_t lease, uint64_t *ret_headroom,
+                       uint64_t *ret_available, struct bh_err *err)
+{
+    char id[32], path[BH_NODE_PATH_MAX];
+    struct bh_sandbox_usage usage = { 0 };
+    struct bh_limits limits = { 0 };
+    struct bh_cgroup_host groups;
+    uint64_t bytes;
+    bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &groups, err);
+    if (rc != BH_OK)
+        return rc;
+
+    bh_node_job_id(lease, id);
+    bh_path_format(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
+    rc = bh_readback_limits(&groups, path, &limits, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = node->runtime.ops->usage(node->runtime.self, id, &usage, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_proc_available_bytes(&bytes, err);
+    if (rc != BH_OK)
+        return rc;
+    usage.bytes -= usage.file_bytes < usage.bytes ? usage.file_bytes : usage.bytes;
+    *ret_headroom = limits.memory_bytes < usage.bytes ? 0 : (limits.memory_bytes - usage.bytes) >> 20;
+    *ret_available = bytes >> 20;
+    return BH_OK;
+}
+
 /* The driver keeps what it takes off the GPU in memory of the job's own processes. */
 static bool
 checkpoint_has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why, size_t size)
 {
-    struct bh_sandbox_usage usage = { 0 };
-    struct bh_limits limits = { 0 };
-    struct bh_cgroup_host groups;
-    uint64_t headroom, available = 0;
-    char id[32], path[BH_NODE_PATH_MAX];
+    uint64_t headroom, available;
     struct bh_err err;
-    bh_rc rc;
 
-    bh_node_job_id(lease, id);
-    bh_path_format(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
-    rc = bh_cgroup_probe(node->conf.cgroup_mount, &groups, &err);
-    if (rc == BH_OK)
-        rc = bh_readback_limits(&groups, path, &limits, &err);
-    if (rc == BH_OK)
-        rc = node->runtime.ops->usage(node->runtime.self, id, &usage, &err);
-    if (rc == BH_OK)
-        rc = bh_proc_available_bytes(&available, &err);
-    if (rc != BH_OK) {
+    if (checkpoint_read_memory(node, lease, &headroom, &available, &err) != BH_OK) {
         snprintf(ret_why, size, "%.200s", err.msg);
         return false;
     }
-    available >>= 20;
-    usage.bytes -= usage.file_bytes < usage.bytes ? usage.file_bytes : usage.bytes;
-    headroom = limits.memory_bytes < usage.bytes ? 0 : (limits.memory_bytes - usage.bytes) >> 20;
     if (headroom < mib)
         snprintf(ret_why, size,
                  "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
@@ -410,7 +424,7 @@ bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
     bh_rc rc;
 
     bh_state_assert_job(&node->state, job);
-    if (!job->checkpointed || job->ended || job->asked || bh_job_is_suspended(job)
+    if (!job->checkpointed || job->ended || job->asked || bh_placement_is_suspended(job)
         || checkpoint_find(node, job->record.lease))
         return;
     operation = checkpoint_open_operation(node, job->record.lease, 0);
@@ -453,8 +467,8 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
                 checkpoint_end_job(node, operation);
             checkpoint_release(operation);
         }
-        if (checkpoint_is_under_way(operation) && (!next || operation->check_at < next))
-            next = operation->check_at;
+        if (checkpoint_is_under_way(operation))
+            next = bh_node_sooner(next, operation->check_at);
     }
     return next;
 }
@@ -472,7 +486,7 @@ checkpoint_begin_save(struct bh_node *node, const struct bh_msg_lease *order, bo
     struct operation *operation;
     struct bh_err err;
 
-    if (!job || job->ended || !job->running || bh_job_is_suspended(job)
+    if (!job || job->ended || !job->running || bh_placement_is_suspended(job)
         || bh_job_gpu_list(node, job, &on_gpu, &err) != BH_OK || on_gpu.count == 0
         || !checkpoint_can_go(node, job, &on_gpu, ret_why, WHY_MAX))
         return NULL;

@@ -8,7 +8,7 @@
  * The processes of such a job that the driver lists are put aside by its checkpoint calls, all or
  * none, while they still run; then the job is frozen and the driver's list is read, as that of
  * any other.  On the way back it is thawed, and they are given their memory back before they may
- * use it.  bulkhead-checkpoint makes the calls, beside the node's loop: who asks is told to wait, and
+ * use it.  bulkhead-checkpoint makes the calls, beside the node's loop: an order that asks waits, and
  * asks the same again.
  *
  * Which processes may be away is noted before the first call and until the last: after a crash
@@ -40,7 +40,7 @@ bh_ns bh_checkpoints_tick(struct bh_node *node, bh_ns now);
 /* Whether a helper runs for that order. */
 bool bh_checkpoint_runs(const struct bh_node *node, uint64_t order);
 
-/* After a start of the node: what may be away of a job that is not suspended, and was not told to
+/* After a start of the node: what may be away of a job that is not suspended, and got no signal to
  * end, is given back. */
 void bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job);
 

@@ -4,7 +4,7 @@
 #include "checkpoint/report.h"
 #include "node/core/node.h"
 
-/* One run of bulkhead-checkpoint.  It walls itself in (checkpoint/room.h), ends with the node, and
+/* One run of bulkhead-checkpoint.  It confines itself (checkpoint/sandbox.h), ends with the node, and
  * is killed at its deadline.  No call waits for it. */
 struct bh_checkpoint_run {
     pid_t pid; /* until it has gone; 0: none */

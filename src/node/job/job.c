@@ -230,6 +230,21 @@ job_launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *
     return bh_launch(node, &what, err);
 }
 
+static bh_rc
+job_make(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *start, struct bh_err *err)
+{
+    char folder[BH_NODE_PATH_MAX];
+    bh_rc rc = bh_launch_folder(node, start->lease, folder, err);
+    if (rc != BH_OK)
+        return rc;
+
+    rc = bh_node_share_open(node, job, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_exit_record_reserve(folder, err);
+    return rc == BH_OK ? job_launch(node, job, start, err) : rc;
+}
+
 void
 bh_job_set_barrier(struct bh_job *job)
 {
@@ -254,13 +269,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " was stopped before", start->lease);
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
-    rc = bh_launch_folder(node, start->lease, folder, err);
-    if (rc == BH_OK)
-        rc = bh_node_share_open(node, job, err);
-    if (rc == BH_OK)
-        rc = bh_exit_record_reserve(folder, err);
-    if (rc == BH_OK)
-        rc = job_launch(node, job, start, err);
+    rc = job_make(node, job, start, err);
     if (rc == BH_FULL && err->sys == ENOSPC)
         rc = bh_err_hint(err,
                          "make room on the disks of node %.60s, or submit it again when "
@@ -472,7 +481,7 @@ bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_e
     bh_rc rc = job_find_running(node, lease, &job, err);
 
     *ret_held = false;
-    if (rc != BH_OK || bh_job_is_suspended(job))
+    if (rc != BH_OK || bh_placement_is_suspended(job))
         return rc;
     rc = job_freeze_without_context(node, job, ret_held, err);
     if (rc != BH_OK || *ret_held) {
@@ -501,7 +510,8 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 
         if (!now || now->minor != lent->minor || now->gi_minor != lent->gi_minor
             || now->ci_minor != lent->ci_minor || strcmp(now->profile, lent->profile) != 0)
-            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64 " is not where it was",
+            return bh_err_set(err, BH_CONFLICT,
+                              "partition %" PRIu64 " of lease %" PRIu64 " is not where it was",
                               lent->partition, lease);
     }
     if (rc != BH_OK)

@@ -66,7 +66,7 @@ void bh_job_adopt_frozen(struct bh_node *node, struct bh_job *job);
 /* Report the end of a job that has ended, with how long ago that was. */
 void bh_job_report_end(struct bh_node *node, const struct bh_job *job);
 
-/* Report the jobs on that GPU that have ended and were not looked at yet.  Called before a report
+/* Report the jobs on that GPU that have ended and were not checked yet.  Called before a report
  * that ends what runs there: an end that is on disk is the job's own.  Forgets none. */
 void bh_job_check_gpu(struct bh_node *node, const char *gpu);
 

@@ -13,10 +13,10 @@ bh_order_send_marks(struct bh_node *node)
     const struct bh_msg_marks marks = { .changes = node->state.changes };
 
     bh_node_assert(node);
-    if (node->told_changes == marks.changes)
+    if (node->reported_changes == marks.changes)
         return;
     bh_node_send(node, BH_MSG_MARKS, &marks);
-    node->told_changes = marks.changes;
+    node->reported_changes = marks.changes;
 }
 
 void
@@ -74,7 +74,7 @@ bh_order_answer_with(struct bh_node *node, const struct bh_order_pending *pendin
         BH_ASSERT(job && !job->ended && !job->start_order);
         job->start_order = pending->order;
         job->unbuilt = true;
-        return; /* answered when its walls were looked at */
+        return; /* answered when it was inspected */
     }
     if (rc != BH_OK)
         bh_order_answer(node, pending->order, held ? BH_ORDER_UNCLEAN : BH_ORDER_FAILED, rc, why);

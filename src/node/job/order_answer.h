@@ -3,7 +3,7 @@
 
 #include "node/core/node.h"
 
-/* Answers to orders: noted, then told to the daemon. */
+/* Answers to orders: recorded, then sent to the daemon. */
 
 enum bh_order_outcome { BH_ORDER_DONE, BH_ORDER_FAILED, BH_ORDER_HELD, BH_ORDER_UNCLEAN };
 
@@ -16,7 +16,7 @@ struct bh_order_pending {
     struct bh_err err;
 };
 
-/* How often the marks have changed, where that was not told on this connection. */
+/* How often the ownership map has changed, where that was not reported on this connection. */
 void bh_order_send_marks(struct bh_node *node);
 
 /* Send what became of an order that is done. */
@@ -29,8 +29,8 @@ void bh_order_answer(struct bh_node *node, uint64_t number, enum bh_order_outcom
 /* By what performing it came to.  A start that came out well is answered by bh_order_answer_start. */
 void bh_order_answer_with(struct bh_node *node, const struct bh_order_pending *pending, bh_rc rc, bool held);
 
-/* The look at a job's walls is over, or its end came first: answer its START, where that waits.
- * With job->failed_check, a wall did not hold. */
+/* The inspection of a job is over, or its end came first: answer its START, where that waits.
+ * With job->failed_check, a check failed. */
 void bh_order_answer_start(struct bh_node *node, struct bh_job *job);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "wire/message.h"
 
-/* An order that is performed later than it came: whoever sent it does not keep its texts. */
+/* An order that is performed later than it came: its sender does not keep its texts. */
 struct bh_order_copy {
     uint32_t number; /* of the message */
     struct bh_buf frame;

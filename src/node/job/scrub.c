@@ -75,7 +75,7 @@ bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease, s
     for (uint32_t i = 0; i < lease->lent_count; i++) {
         if (!scrub_may_have(node, scrub_partition_of(node, &lease->lent[i]), lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
-                              "memory of piece %" PRIu64 " was another tenant's and has no receipt",
+                              "memory of partition %" PRIu64 " was another tenant's and has no receipt",
                               lease->lent[i].partition);
     }
     return BH_OK;
@@ -176,7 +176,7 @@ bh_scrub_runs_on(const struct bh_node *node, const char *gpu)
     return false;
 }
 
-/* One that is under way where the lease has its places, whoever it is done for. */
+/* One that is under way where the lease has its placements, for any tenant. */
 static bool
 scrub_runs_at(const struct bh_node *node, const struct bh_node_record *lease)
 {
@@ -287,25 +287,25 @@ static void
 scrub_log_receipt(const struct bh_msg_receipt *receipt)
 {
     if (receipt->result == BH_SCRUB_FAILED)
-        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_STR("why", receipt->why));
     else if (receipt->result == BH_SCRUB_INTERRUPTED)
-        bh_log(SCRUB_INTERRUPTED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(SCRUB_INTERRUPTED, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_STR("why", receipt->why));
     else if (receipt->result == BH_SCRUB_UNSAMPLED)
-        bh_log(NOT_SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(NOT_SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_STR("why", receipt->why));
     else if (receipt->result == BH_SCRUB_PARTIAL)
-        bh_log(SCRUBBED_PARTLY, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(SCRUBBED_PARTLY, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_U64("bytes", receipt->bytes), BH_U64("of", receipt->memory_bytes),
                BH_U64("residue", receipt->residue), BH_STR("why", receipt->why));
     else
-        bh_log(SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_STR("method", bh_scrub_method_names[receipt->method]), BH_U64("bytes", receipt->bytes),
                BH_U64("residue", receipt->residue));
 }
 
-/* Over is over when nothing of its helper stands on the partition any more: whoever asked may use it
+/* Over is over when nothing of its helper stands on the partition any more: it may be used
  * at once.  What does not go keeps the partition from everybody. */
 static void
 scrub_finish(struct bh_node *node, struct scrub *scrub)
@@ -320,12 +320,12 @@ scrub_finish(struct bh_node *node, struct scrub *scrub)
     if (scrub->logged)
         return;
     if (bh_helper_sandbox_holds(node, &scrub->record.partition) && scrub->err.rc == BH_OK)
-        bh_err_set(&scrub->err, BH_UNAVAILABLE, "what scrubbed piece %" PRIu64 " does not end",
+        bh_err_set(&scrub->err, BH_UNAVAILABLE, "what scrubbed partition %" PRIu64 " does not end",
                    scrub->request.partition);
     scrub->state = scrub->left ? FREE : OVER;
 }
 
-/* The receipt is noted and sent, and the scrub waits for whoever asked for it. */
+/* The receipt is noted and sent, and the scrub waits for the order that asked for it. */
 static void
 scrub_conclude(struct bh_node *node, struct scrub *scrub)
 {
@@ -345,7 +345,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
     if (rc == BH_OK && recorded != BH_OK)
         scrub->err = refused;
     if (scrub->err.rc != BH_OK)
-        bh_err_wrap(&scrub->err, "scrub of piece %" PRIu64 " on GPU %s", scrub->request.partition,
+        bh_err_wrap(&scrub->err, "scrub of partition %" PRIu64 " on GPU %s", scrub->request.partition,
                     scrub->record.partition.gpu);
     scrub_finish(node, scrub);
 }
@@ -551,15 +551,15 @@ bh_scrubs_tick(struct bh_node *node, bh_ns now)
         scrub_assert(scrub);
         if (scrub->state == RUNS)
             scrub_advance(node, scrub, now);
-        if (scrub->state == RUNS && (!next || scrub->check_at < next))
-            next = scrub->check_at;
+        if (scrub->state == RUNS)
+            next = bh_node_sooner(next, scrub->check_at);
     }
     return next;
 }
 
 /* ---- asking ---- */
 
-/* The answer of a scrub that was begun for the wish; or begin one, when it is due. */
+/* The answer of a scrub that was begun for the request; or begin one, when it is due. */
 static bh_rc
 scrub_ask(struct bh_node *node, const struct bh_scrub_request *request, bool due, bool *ret_waits,
           struct bh_err *err)
@@ -659,7 +659,7 @@ scrub_prove_partition(struct bh_node *node, const struct bh_scrub_request *reque
     rc = bh_state_record(&node->state, &record, err);
     if (rc != BH_OK)
         return rc;
-    bh_log(SCRUBBED_EARLIER, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+    bh_log(SCRUBBED_EARLIER, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
            BH_U64("receipt", receipt->by[0].receipt));
     bh_node_send(node, BH_MSG_RECEIPT, receipt);
     return BH_OK;

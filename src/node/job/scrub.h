@@ -15,14 +15,14 @@
  *
  * A scrub runs beside the node's loop, one on a GPU and BH_SCRUBS_MAX in all.  One that did not end
  * (the helper or the node was killed, the driver refused) is done again; memory is called bad only
- * when it read back something else than was filled.  Whoever needs one asks, is told to wait, and
+ * when it read back something else than was filled.  An order that needs one asks, waits, and
  * asks the same again until there is an answer.  Until then nobody else gets the partition
- * (bh_helper_sandbox_holds): whoever comes for it waits, also when nobody asks for the scrub any more. */
+ * (bh_helper_sandbox_holds): others wait for it, also when no order asks for the scrub any more. */
 
 enum { BH_SCRUBS_MAX = 4 };
 
 BH_MUST_USE struct bh_scrubs *bh_scrubs_new(void);
-void bh_scrubs_free(struct bh_scrubs *scrubs); /* NULL is fine; its helpers are guests */
+void bh_scrubs_free(struct bh_scrubs *scrubs); /* NULL is fine; its helpers are sandboxes */
 
 struct bh_scrub_request {
     uint64_t order; /* that it is done for: the receipt's number */
@@ -49,7 +49,7 @@ BH_MUST_USE bh_rc bh_scrub_repeat_failed(struct bh_node *node, const struct bh_s
                                          bool *ret_waits, struct bh_err *err);
 
 /* Before the lease's tenant uses its partitions: a scrub that runs there still, for whomever, is waited
- * for, and the places are looked at (bh_occupancy_check_lease).  Then what nobody knows whose it was is
+ * for, and the placements are checked (bh_occupancy_check_lease).  Then what nobody knows whose it was is
  * scrubbed, for `order`, one partition after the other, and of shares what others had since they were carved,
  * too. When it may: memory that was cleaned for another job gets a receipt that says so. BH_CONFLICT: it is
  * another's; else as bh_scrub_before and bh_share_slot_check_memory. */

@@ -84,7 +84,7 @@ kill_for(struct bh_node *node, struct bh_scrub_run *run)
     bh_helper_sandbox_kill(node, run->helper);
 }
 
-/* Its walls are looked at like a job's before it begins (node/gate.h). */
+/* It is inspected like a job before it begins (node/verify/start_barrier.h). */
 static void
 scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
 {

@@ -4,9 +4,9 @@
 #include "node/common/scrub_report.h"
 #include "node/sandbox/helper_sandbox.h"
 
-/* One run of bulkhead-scrub on a partition, as a guest of the node (guest.h): a range of user ids of
- * its own, no network, the same filter of system calls, the partition's device nodes and no others.
- * No call waits for it. */
+/* One run of bulkhead-scrub on a partition, in a helper sandbox (sandbox/helper_sandbox.h): a range of user
+ * ids of its own, no network, the same filter of system calls, the partition's device nodes and no others. No
+ * call waits for it. */
 struct bh_scrub_run {
     struct bh_helper_sandbox *helper;
     enum { BH_SCRUB_RUN_BUILDS, BH_SCRUB_RUN_WORKS, BH_SCRUB_RUN_DIES } step;
@@ -27,7 +27,7 @@ BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_node_
  *   BH_OK           it answered: `ret_report`
  *   BH_TIMEOUT      it took longer than scrub_timeout_ms of node.conf and was killed
  *   BH_IO           it died, or said nothing that can be read
- *   BH_UNAVAILABLE  a wall of its sandbox did not stand */
+ *   BH_UNAVAILABLE  an isolation check of its sandbox failed */
 bool bh_scrub_run_advance(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
                           struct bh_scrub_report *ret_report, struct bh_err *ret_err);
 

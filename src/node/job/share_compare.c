@@ -53,7 +53,7 @@ struct users {
     struct bh_share_busy busy;
 };
 
-/* What its processes have; who they are is told bulkhead-share. */
+/* What its processes have; which they are is sent to bulkhead-share. */
 static void
 compare_add_up(struct bh_node *node, const struct users *users, struct bh_share_use *use)
 {

@@ -13,10 +13,10 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "base/time.h"
 #include "node/common/path.h"
+#include "node/core/host.h"
 #include "runtime/oci.h"
 #include "wire/frame.h"
 #include "wire/stream.h"
@@ -252,16 +252,6 @@ streams_find_slot(struct bh_node_streams *streams)
     return NULL;
 }
 
-static bool
-stream_is_daemon(const struct bh_node *node, int fd)
-{
-    struct bh_peer peer;
-    struct bh_err ignored;
-
-    return bh_unix_peer(fd, &peer, &ignored) == BH_OK
-           && (peer.uid == 0 || peer.uid == node->conf.daemon_uid || peer.uid == geteuid());
-}
-
 static void
 stream_admit(struct bh_node_streams *streams)
 {
@@ -269,12 +259,8 @@ stream_admit(struct bh_node_streams *streams)
     struct one *one = streams_find_slot(streams);
     struct bh_err err;
 
-    if (fd < 0)
+    if (fd < 0 || !bh_host_allows(streams->node, fd))
         return;
-    if (!stream_is_daemon(streams->node, fd)) {
-        bh_log(PEER_REFUSED, BH_STR("socket", "streams"));
-        return;
-    }
     if (!one || streams->pending >= PENDING_MAX) {
         bh_err_set(&err, BH_QUOTA, "this node serves %d streams already", BH_NODE_STREAMS_MAX);
         stream_refuse(fd, &err);

@@ -54,8 +54,8 @@ unpack_assert(const struct bh_unpack *unpack)
     BH_ASSERT(unpack->output_length < REPORT_MAX && unpack->copy.number == BH_MSG_START);
 }
 
-bool
-bh_unpack_has_image(const struct bh_msg_start *start)
+static bool
+unpack_has_image(const struct bh_msg_start *start)
 {
     return start->image && bh_image_is_packed(start->image);
 }
@@ -63,7 +63,7 @@ bh_unpack_has_image(const struct bh_msg_start *start)
 bool
 bh_unpack_wanted(const struct bh_msg_start *start)
 {
-    return bh_unpack_has_image(start) || start->scratch_bytes > 0;
+    return unpack_has_image(start) || start->scratch_bytes > 0;
 }
 
 bool
@@ -231,7 +231,7 @@ unpack_start_program(struct bh_node *node, const struct bh_msg_start *start, str
     bh_rc rc = BH_OK;
 
     bh_helper_word(&helper, "%s/bulkhead-unpack", node->libexec);
-    if (bh_unpack_has_image(start))
+    if (unpack_has_image(start))
         rc = unpack_add_image(&helper, node, start, &layout, err);
     if (rc != BH_OK)
         return rc;
@@ -279,7 +279,7 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
     if (rc != BH_OK)
         return rc;
     unpack->now = (struct bh_msg_image){ .lease = start->lease, .job = start->job };
-    if (bh_unpack_has_image(start)) {
+    if (unpack_has_image(start)) {
         bh_job_log_write(node, start, "%s image %.200s", *start->image == 'd' ? "fetching" : "unpacking",
                          start->image);
         bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
@@ -459,19 +459,19 @@ unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_er
     struct bh_unpack *unpack = job->unpack;
     struct bh_msg_start start = *(struct bh_msg_start *)bh_order_copy_message(&unpack->copy, arena);
 
-    unpack_end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
-    if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
+    unpack_end_program(node, job, unpack_has_image(&start) ? start.tenant : NULL);
+    if (rc != BH_OK && unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);
-    if (rc == BH_OK && bh_unpack_has_image(&start))
+    if (rc == BH_OK && unpack_has_image(&start))
         rc = *unpack->digest ? bh_store_use(node, job->record.lease, start.tenant, unpack->digest, err)
                              : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
-    if (bh_unpack_has_image(&start))
+    if (unpack_has_image(&start))
         unpack_send_ready(node, job, rc == BH_OK ? unpack->digest : "");
     if (rc != BH_OK)
         bh_scratch_remove(node, start.lease);
     unpack_start_job(node, &start, rc, err);
-    if (bh_unpack_has_image(&start))
+    if (unpack_has_image(&start))
         bh_store_trim(node, start.tenant);
 }
 

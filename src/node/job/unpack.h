@@ -11,9 +11,6 @@
  * keeper, and job->unpack. */
 struct bh_unpack;
 
-/* Whether the order's image is one that must be unpacked: of a layout, of a registry. */
-bool bh_unpack_has_image(const struct bh_msg_start *start);
-
 /* Whether something must be made before the job can start: an image, scratch. */
 bool bh_unpack_wanted(const struct bh_msg_start *start);
 

@@ -306,7 +306,7 @@ keeper_runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
     return true;
 }
 
-/* Whether whoever ends all jobs, because the machine goes down, has said so: SIGPWR, which is
+/* Whether all jobs are ended because the machine goes down: SIGPWR says so, which is
  * blocked from the start and only ever pending. */
 static bool
 keeper_is_shutting_down(void)

@@ -267,7 +267,7 @@ stream_receive_reader(struct bh_keeper_streams *streams, struct stream_reader *r
         stream_cut_off(reader);
 }
 
-/* Whoever left before the next one asked makes room, though this turn's poll had not seen it yet. */
+/* A reader that left before the next one asked makes room, though this turn's poll had not seen it yet. */
 static void
 stream_receive_all(struct bh_keeper_streams *streams)
 {
@@ -466,7 +466,7 @@ stream_cut_late_ones(struct bh_keeper_streams *streams)
 }
 
 /* A job with a terminal runs before its terminal is there: who comes so early waits for it, or
- * would be told that there is no input. */
+ * would read that there is no input. */
 static bool
 stream_is_early(const struct bh_keeper_streams *streams)
 {

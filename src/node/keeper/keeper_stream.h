@@ -15,7 +15,7 @@
  *
  * The job comes first: output is in the log before anybody sees it.  One chunk of it is out at a
  * time; while somebody who is attached has not taken it, no more is read from the job, as with
- * any terminal, and whoever takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no reader holds
+ * any terminal, and a reader that takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no reader holds
  * the job up for longer than that, and none makes the keeper's memory grow. */
 
 enum {

@@ -125,7 +125,7 @@ order_lend_partitions(const struct bh_node *node, const struct bh_msg_start *sta
             bh_state_partition(&node->state, start->partitions[i].partition);
 
         if (!partition)
-            return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64 " on this node", i,
+            return bh_err_set(err, BH_NOT_FOUND, "partitions[%u]: no partition %" PRIu64 " on this node", i,
                               start->partitions[i].partition);
         lease->lent[lease->lent_count] = *partition;
         if (bh_placement_is_share(partition))
@@ -233,7 +233,7 @@ order_perform_carve(struct bh_node *node, const void *message, struct effect *re
     bh_rc rc = order_record_carve(node, message, &record, err);
     struct bh_scrub_request request = bh_scrub_request_of(&record);
 
-    if (rc == BH_OK && bh_piece_is_carved(node, &record.partition))
+    if (rc == BH_OK && bh_node_partition_is_carved(node, &record.partition))
         return order_scrub_carved(node, &request, ret_effect, err);
     ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &record.partition);
     if (ret_effect->waits)
@@ -349,7 +349,7 @@ order_is_in_batch(const struct bh_orders *orders, uint64_t order)
     return bh_pending_orders_has(&orders->waiting, order);
 }
 
-/* A start that is answered when its walls were looked at. */
+/* A start that is answered when it was inspected. */
 static bool
 order_is_being_checked(const struct bh_node *node, const struct bh_node_record *order)
 {
@@ -366,12 +366,13 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER,
                                      .order = orders_number_of(message),
                                      .message = number };
-    const struct bh_order *known = bh_state_order(&node->state, record.order);
+    const struct bh_order *known;
     struct bh_order_pending *pending;
     bh_rc rc;
 
     BH_ASSERT(number < BH_COUNT(kinds) && kinds[number].record);
     orders_assert(orders);
+    known = bh_state_order(&node->state, record.order);
     if (record.order == 0)
         return bh_err_set(err, BH_INVALID, "order number 0");
     if (known && known->record.message != number)
@@ -625,8 +626,8 @@ order_tick_pending(struct bh_orders *orders, bh_ns now)
             i++;
     }
     for (uint32_t i = 0; i < list->count; i++)
-        if ((!next || list->item[i].at < next) && !order_is_blocked(orders, i))
-            next = list->item[i].at;
+        if (!order_is_blocked(orders, i))
+            next = bh_node_sooner(next, list->item[i].at);
     return next && next <= now ? now + BH_NS_PER_MS : next;
 }
 
@@ -679,15 +680,16 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
-    bh_ns next = order_tick_pending(orders, now), copy;
+    bh_ns next, copy;
     struct bh_err err;
 
     orders_assert(orders);
+    next = order_tick_pending(orders, now);
     if (bh_state_tick(&orders->node->state, now, &copy, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
         bh_node_disconnect(orders->node);
     }
-    return copy && (!next || copy < next) ? copy : next;
+    return bh_node_sooner(next, copy);
 }
 
 /* ---- repairing ---- */

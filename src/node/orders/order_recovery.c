@@ -23,7 +23,7 @@ recover_start(struct bh_node *node, const struct bh_node_record *order)
         return false;
     bh_node_job_folder(node, order->lease, folder);
     if (bh_keeper_alive(folder, &pid)) {
-        job->start_order = order->order; /* its walls may not have been looked at */
+        job->start_order = order->order; /* it may not have been inspected */
         return true;
     }
     if (bh_keeper_started(folder) != 0 || bh_exit_record_read(folder, &end, &err) == BH_OK)

@@ -78,7 +78,7 @@ bh_order_watermark_write(struct bh_node *node, struct bh_err *err)
 }
 
 bh_rc
-bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
+bh_order_watermark_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
 {
     struct bh_node_state *state = &node->state;
     bh_rc rc;
@@ -86,10 +86,12 @@ bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
     bh_node_assert(node);
     if (reported <= state->changes)
         return BH_OK;
+    if (reported > BH_CHANGES_MAX)
+        return bh_err_set(err, BH_INVALID, "%" PRIu64 " changes of the ownership map were never reported",
+                          reported);
     if (state->ownership.count > 0)
-        bh_log(MEMORY_UNKNOWN,
-               BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
-               BH_U64("told", reported), BH_U64("known", state->changes));
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon has a higher count than state_dir: it was put back"),
+               BH_U64("reported", reported), BH_U64("known", state->changes));
     rc = bh_state_forget_owners(state, state->reached, reported, err);
     if (rc != BH_OK)
         return rc;

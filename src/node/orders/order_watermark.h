@@ -8,23 +8,23 @@
  *
  * The journal says whose bytes lie in which GPU memory.  One that was put back says it of an earlier time,
  * and a tenant would get memory of another unscrubbed.  So the journal's word counts only where it has come
- * as far as the witness says, in the same course of things (a random number, drawn anew whenever memory is
+ * as far as the watermark says, in the same course of things (a random number, drawn anew whenever memory is
  * disowned), and since the machine started.  Else nobody knows whose the memory is, and it is scrubbed before
  * it is used.
  *
- * A second witness is the daemon, for where run_dir was put back with the state folder: the node tells it how
- * often its marks have changed, and hears at each connection what the most was that it told. */
+ * A second one has the daemon, for where run_dir was put back with the state folder: the node reports how
+ * often its ownership map has changed, and gets back at each connection the most that it reported. */
 
 /* At the start, the journal having been read; disowns memory where that is so.
- *   BH_IO, BH_FULL  the journal or the witness cannot be written: nothing may be started */
+ *   BH_IO, BH_FULL  the journal or the watermark cannot be written: nothing may be started */
 BH_MUST_USE bh_rc bh_order_watermark_open(struct bh_node *node, struct bh_err *err);
 
 /* After notes of orders are durable, before one is begun.  BH_IO. */
 BH_MUST_USE bh_rc bh_order_watermark_write(struct bh_node *node, struct bh_err *err);
 
-/* Before any order of a connection: what the daemon was told at most.  A node that knows of fewer changes was
- * put back, and disowns memory as above.  BH_IO, BH_FULL: no order may be taken. */
-BH_MUST_USE bh_rc bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err);
+/* Before any order of a connection: the most that was reported to the daemon.  A node that knows of fewer
+ * changes was put back, and disowns memory as above.  BH_IO, BH_FULL: no order may be taken. */
+BH_MUST_USE bh_rc bh_order_watermark_compare(struct bh_node *node, uint64_t reported, struct bh_err *err);
 
 void bh_order_watermark_close(struct bh_node *node);
 

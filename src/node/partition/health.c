@@ -139,7 +139,7 @@ health_report_rules(struct bh_node *node, struct bh_health_state *gpu_state,
     }
 }
 
-/* It answers: told when it did not before, and to a daemon that is new. */
+/* It answers: reported when it did not before, and to a daemon that is new. */
 static void
 health_report_present(struct bh_node *node, struct bh_health_state *gpu_state,
                       const struct bh_device_health *now)
@@ -230,7 +230,7 @@ health_recovery_of(struct bh_node *node, const char *gpu)
         return UINT32_MAX;
     if (bh_health_read(node, gpu, &health, &ignored) != BH_OK)
         return UINT32_MAX;
-    if (gpu_state && gpu_state->checked_at) /* its signs are told at the next look */
+    if (gpu_state && gpu_state->checked_at) /* its health rules are reported at the next reading */
         gpu_state->health.recovery = health.recovery;
     return health.recovery;
 }

@@ -5,7 +5,7 @@
 
 /* What this node tells of its GPUs' health: XIDs as they come, what is read of each GPU every
  * few seconds when it changed for the worse, GPUs that do not answer and that do again.
- * What happened while no daemon listened is told to the next one. */
+ * What happened while no daemon was connected is reported to the next one. */
 /* A daemon was greeted and has the inventory: tell it what it missed, and at the next look
  * how every GPU is. */
 void bh_health_connected(struct bh_node *node);
@@ -17,10 +17,10 @@ void bh_health_events(struct bh_node *node);
  * killed is no fault of the GPU's. */
 void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err);
 
-/* Have the GPUs looked at when it is time to; when it is next (monotonic). */
+/* Have the health of GPUs read when it is due; when it is next (monotonic). */
 bh_ns bh_health_tick(struct bh_node *node, bh_ns now);
 
-/* What a look at that GPU found; NULL: nothing, for what `err` says. */
+/* What was read of that GPU's health; NULL: nothing, for what `err` says. */
 void bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_health *found,
                      const struct bh_err *err);
 

@@ -5,7 +5,7 @@
 #include "model/health.h"
 #include "ports/device.h"
 
-/* What changed for the worse between two looks at a GPU: the rules of DCGM's health watch,
+/* What changed for the worse between two readings of a GPU: the rules of DCGM's health watch,
  * as signs (tables/health_rules.tbl).  Pure. */
 
 /* The signs of `now` that `before` had not, `span` later; returns how many.  Counters that are

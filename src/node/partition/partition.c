@@ -175,7 +175,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
     if (rc != BH_OK)
         return rc;
     if (bh_state_partition(&node->state, wanted->partition))
-        return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " exists already", wanted->partition);
+        return bh_err_set(err, BH_CONFLICT, "partition %" PRIu64 " exists already", wanted->partition);
     if (bh_state_partition_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
         return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
     if (!bh_placement_is_share(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
@@ -201,7 +201,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
 }
 
 static bh_rc
-record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
+partition_record(struct bh_node *node, const struct bh_node_partition *wanted,
                  const struct bh_device_instance *instance, struct bh_err *err)
 {
     const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
@@ -267,7 +267,7 @@ partition_destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struc
 }
 
 bool
-bh_piece_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted)
+bh_node_partition_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted)
 {
     const struct bh_node_partition *partition = bh_state_partition(&node->state, wanted->partition);
 
@@ -328,7 +328,7 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
         if (instance->ci == NO_COMPUTE_INSTANCE)
             return partition_destroy_half(node, wanted->gpu, instance->gi, err);
         *ret_found = true;
-        return record_partition(node, wanted, instance, err);
+        return partition_record(node, wanted, instance, err);
     }
     return rc;
 }
@@ -366,7 +366,7 @@ partition_carve_instance(struct bh_node *node, const struct bh_node_record *orde
                                  err);
     if (rc == BH_UNCERTAIN)
         return partition_recover_carve(node, order, ret_again, err);
-    return rc == BH_OK ? record_partition(node, wanted, &instance, err) : rc;
+    return rc == BH_OK ? partition_record(node, wanted, &instance, err) : rc;
 }
 
 bh_rc
@@ -383,7 +383,7 @@ bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order
     if (!bh_placement_makes_instance(wanted)) {
         if (bh_share_slot_neighbours(node, wanted->gpu).leases == 0)
             rc = partition_check_unused(node, wanted, err);
-        return rc == BH_OK ? record_partition(node, wanted, NULL, err) : rc;
+        return rc == BH_OK ? partition_record(node, wanted, NULL, err) : rc;
     }
     for (int turn = 0; turn < ATTEMPTS_MAX && again; turn++)
         rc = partition_carve_instance(node, order, &again, err);
@@ -445,8 +445,8 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant, st
         return BH_OK;
     holder = bh_placement_holder(node, partition, 0);
     if (holder)
-        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64, holder->record.lease,
-                          id);
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds partition %" PRIu64,
+                          holder->record.lease, id);
     rc = bh_occupancy_check_idle(node, partition, err);
     if (rc == BH_OK && bh_placement_is_share(partition)) /* its contexts went with the processes of its job */
         return partition_record_gone(node, id, err);
@@ -472,7 +472,7 @@ partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *h
     if (bh_mig_change_check(node, half->gpu, 0, err) == BH_OK
         && partition_destroy_half(node, half->gpu, half->gi, err) == BH_OK)
         return partition_record_gone(node, half->partition, err);
-    bh_log(EFFECT_FAILED, BH_U64("piece", half->partition), BH_ERRLOG(err));
+    bh_log(EFFECT_FAILED, BH_U64("partition", half->partition), BH_ERRLOG(err));
     return BH_OK;
 }
 
@@ -491,7 +491,7 @@ partition_refresh(struct bh_node *node, const struct bh_node_partition *known, s
         return partition_record_gone(node, known->partition, err);
     if (instance && instance->ci == NO_COMPUTE_INSTANCE)
         return partition_finish_destroy(node, known, err);
-    return record_partition(node, &wanted, instance, err);
+    return partition_record(node, &wanted, instance, err);
 }
 
 bh_rc

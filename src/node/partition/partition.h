@@ -19,7 +19,7 @@ BH_MUST_USE bh_rc bh_node_partition_check_allowed(const struct bh_node *node, co
                                                   struct bh_err *err);
 
 /* Whether it stands already: carved by the same order, before the node died in the scrub that follows. */
-bool bh_piece_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted);
+bool bh_node_partition_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted);
 
 /* Look at the GPU and write what stands there into the order's note: the order is begun. */
 BH_MUST_USE bh_rc bh_node_partition_begin(struct bh_node *node, struct bh_node_record *order,
@@ -30,7 +30,7 @@ BH_MUST_USE bh_rc bh_node_partition_carve(struct bh_node *node, const struct bh_
                                           struct bh_err *err);
 
 /* Destroy the partition for a tenant, or for nobody yet (0), and note that it is gone; BH_OK
- * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/alone.h;
+ * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/placement/mig_change.h;
  * BH_UNAVAILABLE: it is an instance of a GPU that cannot be read, and stays noted. */
 BH_MUST_USE bh_rc bh_node_partition_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                             struct bh_err *err);

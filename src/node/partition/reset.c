@@ -77,8 +77,8 @@ reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err
     snprintf(whole.profile, sizeof whole.profile, "whole");
     holder = bh_placement_holder(node, &whole, 0);
     if (bh_helper_sandbox_holds(node, &whole))
-        return bh_err_set(err, BH_CONFLICT, "a piece of GPU %s is being scrubbed", gpu);
-    return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds a piece of GPU %s",
+        return bh_err_set(err, BH_CONFLICT, "a partition of GPU %s is being scrubbed", gpu);
+    return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds a partition of GPU %s",
                                holder->record.lease, gpu)
                   : BH_OK;
 }
@@ -168,7 +168,7 @@ reset_check_others(const struct bh_node *node, const char *gpu, struct bh_err *e
             continue;
         rc = bh_node_partition_check_allowed(node, other, err);
         if (rc == BH_OK && reset_has_partition(node, other))
-            rc = bh_err_set(err, BH_CONFLICT, "GPU %s has pieces", other);
+            rc = bh_err_set(err, BH_CONFLICT, "GPU %s has partitions", other);
         if (rc == BH_OK)
             rc = reset_check_free(node, other, err);
         if (rc == BH_OK)

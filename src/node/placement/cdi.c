@@ -247,7 +247,7 @@ cdi_is_lent(const struct bh_node *node, uint64_t lease)
         const struct bh_job *job = &node->state.jobs[i];
 
         if (job->record.lease == lease)
-            return !job->ended && !bh_job_is_suspended(job);
+            return !job->ended && !bh_placement_is_suspended(job);
     }
     return false;
 }

@@ -201,10 +201,10 @@ handover_list_wanted(const struct bh_node *node, const struct bh_job *job,
                      const struct bh_node_partition *partition, struct bh_open_wanted *ret_wanted)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct bh_sandbox_device of_piece[8], own[2 + 3 * BH_WIRE_PARTITIONS_MAX];
+    struct bh_sandbox_device of_partition[8], own[2 + 3 * BH_WIRE_PARTITIONS_MAX];
     const struct bh_param_list *templates = &node->conf.job_driver_mount;
     struct bh_node_record lease = { .lent_count = 1, .lent[0] = *partition };
-    uint32_t count = bh_devices_of(node, &lease, of_piece);
+    uint32_t count = bh_devices_of(node, &lease, of_partition);
     uint32_t own_count = bh_devices_of(node, &job->record, own);
     bool room = true;
 
@@ -213,11 +213,11 @@ handover_list_wanted(const struct bh_node *node, const struct bh_job *job,
         bool has = false;
 
         for (uint32_t k = 0; k < own_count; k++)
-            has |= own[k].major == of_piece[i].major && own[k].minor == of_piece[i].minor;
+            has |= own[k].major == of_partition[i].major && own[k].minor == of_partition[i].minor;
         if (has)
             continue;
-        ret_wanted->devices[ret_wanted->device_count].major = of_piece[i].major;
-        ret_wanted->devices[ret_wanted->device_count++].minor = of_piece[i].minor;
+        ret_wanted->devices[ret_wanted->device_count].major = of_partition[i].major;
+        ret_wanted->devices[ret_wanted->device_count++].minor = of_partition[i].minor;
     }
     for (uint32_t i = 0; i < templates->count && room; i++) {
         const char *text = templates->items[i], *colon = strchr(text, ':');
@@ -438,7 +438,7 @@ bh_handover_check(struct bh_node *node, const struct bh_node_partition *partitio
 
 /* The order waits for as long as it is so, and people see why. */
 static void
-handover_tell(struct bh_node *node, const char *gpu)
+handover_explain(struct bh_node *node, const char *gpu)
 {
     struct bh_err why;
 
@@ -457,7 +457,7 @@ handover_wait_while(struct bh_node *node, const char *gpu, bool held)
         return false;
     place->held_at = !held ? 0 : place->held_at ? place->held_at : now;
     if (held)
-        handover_tell(node, gpu);
+        handover_explain(node, gpu);
     return held && now - place->held_at < node->conf.destroy_wait_ms * BH_NS_PER_MS;
 }
 

@@ -3,7 +3,7 @@
 
 #include "node/core/node.h"
 
-/* How each GPU was when it was looked at last (node/partition/health.h looks). */
+/* How each GPU was when its health was read last (node/partition/health.h). */
 
 enum { BH_HEALTH_GPUS_MAX = 64, BH_HEALTH_MISSED_MAX = 64 };
 

@@ -28,7 +28,7 @@ bh_mig_change_check(const struct bh_node *node, const char *gpu, uint32_t tenant
         const struct bh_job *job = &node->state.jobs[i];
 
         bh_state_assert_job(&node->state, job);
-        if (!job->running || job->ended || bh_job_is_suspended(job) || !stands_on(job, gpu)
+        if (!job->running || job->ended || bh_placement_is_suspended(job) || !stands_on(job, gpu)
             || (tenant && job->record.tenant == tenant))
             continue;
         bh_err_set(err, BH_CONFLICT,

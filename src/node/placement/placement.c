@@ -38,7 +38,7 @@ bh_placement_makes_instance(const struct bh_node_partition *partition)
 }
 
 bool
-bh_job_is_suspended(const struct bh_job *job)
+bh_placement_is_suspended(const struct bh_job *job)
 {
     BH_ASSERT(!job->frozen || !job->ended);
     return job->frozen && job->suspended;
@@ -71,7 +71,7 @@ bh_placement_holder(const struct bh_node *node, const struct bh_node_partition *
         const struct bh_job *job = &node->state.jobs[i];
 
         bh_state_assert_job(&node->state, job);
-        if (job->record.lease != but && !job->ended && !bh_job_is_suspended(job)
+        if (job->record.lease != but && !job->ended && !bh_placement_is_suspended(job)
             && bh_placement_overlaps(&job->record, placement))
             return job;
     }

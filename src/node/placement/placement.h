@@ -5,7 +5,7 @@
 
 /* Places on GPUs: which kind of partition one is, and which jobs have it. */
 
-/* Whether the partition is a share; whether it is a MIG instance, or was not told yet to be none. */
+/* Whether the partition is a share; whether it is a MIG instance, or is not known yet to be none. */
 bool bh_placement_is_share(const struct bh_node_partition *partition);
 bool bh_placement_is_instance(const struct bh_node_partition *partition);
 
@@ -17,7 +17,7 @@ bool bh_placement_makes_instance(const struct bh_node_partition *partition);
 uint32_t bh_placement_share_gi(uint32_t slot);
 
 /* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
-bool bh_job_is_suspended(const struct bh_job *job);
+bool bh_placement_is_suspended(const struct bh_job *job);
 
 /* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
  * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU

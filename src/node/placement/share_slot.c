@@ -36,7 +36,7 @@ bh_share_slot_neighbours(const struct bh_node *node, const char *gpu)
         bool here = false;
 
         bh_state_assert_job(&node->state, job);
-        if (job->ended || bh_job_is_suspended(job))
+        if (job->ended || bh_placement_is_suspended(job))
             continue;
         for (uint32_t p = 0; p < job->record.lent_count; p++) {
             const struct bh_node_partition *lent = &job->record.lent[p];

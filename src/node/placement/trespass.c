@@ -7,8 +7,8 @@
 #include "node/core/state_check.h"
 #include "node/placement/placement.h"
 
-struct bh_job *
-bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
+static struct bh_job *
+trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
@@ -42,7 +42,7 @@ bool
 bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid,
                    uint64_t but)
 {
-    struct bh_job *job = bh_trespass_find(node, pid, but);
+    struct bh_job *job = trespass_find(node, pid, but);
 
     if (!job || bh_placement_overlaps(&job->record, partition))
         return false;

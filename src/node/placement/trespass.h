@@ -10,9 +10,6 @@
  * partition belongs to, nor against the node: it is the breach of the lease that the process is of,
  * and that one is ended, with the cause ISOLATION (node/verify/lease_check.h). */
 
-/* The lease whose process that is, other than `but`; NULL: of none that runs here. */
-struct bh_job *bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but);
-
 /* A process is on the partition, which the lease `but` has, or nobody (0).  True: it is of another
  * lease, which is ended at the node's next turn, where it was not lent the partition. */
 bool bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid,

@@ -25,7 +25,7 @@
 
 struct bh_helper_sandbox {
     bool used;
-    bool stuck; /* over for whoever started it, and does not go */
+    bool stuck; /* over for its user, and does not go */
     bool alone;
     struct bh_job job; /* what its sandbox is built for and held against; not in the state */
     int init_fd;       /* its process 1 (pidfd), once it was inspected; else -1 */
@@ -156,12 +156,28 @@ open_helper(struct bh_node *node, const struct bh_helper_sandbox_request *reques
     return BH_OK;
 }
 
+static bh_rc
+helper_sandbox_launch(struct bh_node *node, const struct bh_helper_sandbox_request *request,
+                      struct bh_helper_sandbox *helper, struct bh_err *err)
+{
+    struct bh_launch what = { .start = request->start,
+                              .job = &helper->job,
+                              .log_cap_bytes = BH_HELPER_SANDBOX_OUTPUT_MAX - 1 };
+    char folder[BH_NODE_PATH_MAX];
+    bh_rc rc = open_helper(node, request, helper, err);
+    if (rc != BH_OK)
+        return rc;
+
+    what.log_fd = helper->output_fd;
+    rc = bh_launch_folder(node, request->start->lease, folder, err);
+    return rc == BH_OK ? bh_launch(node, &what, err) : rc;
+}
+
 bh_rc
 bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_request *request,
                         struct bh_helper_sandbox **ret_helper, struct bh_err *err)
 {
     struct bh_helper_sandbox *helper = helper_sandbox_find_slot(node);
-    char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
     BH_ASSERT(request->start->lease >= BH_SCRUB_LEASES);
@@ -170,14 +186,7 @@ bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_req
         return bh_err_set(err, BH_CONFLICT, "the last one has not gone");
     if (!helper)
         return bh_err_set(err, BH_FULL, "%d sandboxes of the node's own run", BH_HELPER_SANDBOXES_MAX);
-    rc = open_helper(node, request, helper, err);
-    if (rc == BH_OK)
-        rc = bh_launch_folder(node, request->start->lease, folder, err);
-    if (rc == BH_OK)
-        rc = bh_launch(node,
-                       &(struct bh_launch){ request->start, &helper->job, helper->output_fd,
-                                            BH_HELPER_SANDBOX_OUTPUT_MAX - 1 },
-                       err);
+    rc = helper_sandbox_launch(node, request, helper, err);
     if (rc == BH_OK)
         *ret_helper = helper;
     else
@@ -302,8 +311,8 @@ bh_helper_sandboxes_tick(struct bh_node *node, bh_ns now)
         helper_sandbox_assert(helper);
         if (helper->used && helper->stuck && helper->retry_at <= now)
             bh_helper_sandbox_remove(node, helper);
-        if (helper->used && helper->stuck && (!next || helper->retry_at < next))
-            next = helper->retry_at;
+        if (helper->used && helper->stuck)
+            next = bh_node_sooner(next, helper->retry_at);
     }
     return next;
 }

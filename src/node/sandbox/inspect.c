@@ -554,7 +554,7 @@ inspect_check_partition(const struct inspection *inspection, char *answer, size_
                 return result;
         }
     }
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u partitions of its own",
                                inspection->job->record.lent_count);
 }
 

@@ -4,7 +4,7 @@
 #include "node/core/node.h"
 #include "node/sandbox/evidence.h"
 
-/* A sandbox as it stands, looked at from outside: what the kernel says of its process 1, its
+/* A sandbox as it is, inspected from outside: what the kernel says of its process 1, its
  * control groups and its device fence is held against what was ordered.  Nothing is tried and
  * nothing inside can answer for it.  What is read is read whole, up to a bound that nothing which
  * Bulkhead makes comes near; beyond it, and where something cannot be read, a check is
@@ -20,7 +20,7 @@ struct bh_report {
     uint32_t failed, inconclusive;
     bool by_host;    /* one of those that failed no job could have made fail */
     bool trespassed; /* another lease is where it may not be (trespass.h): it is ended,
-                        and what was looked at is to be looked at again */
+                        and the inspection is made again */
     char why[200];   /* the first that failed, else the first inconclusive one; "" */
 };
 
@@ -30,7 +30,7 @@ void bh_report_put(struct bh_report *report, const struct bh_msg_check *check, e
 /* What it comes to: the worst; of no checks, inconclusive. */
 enum bh_check_result bh_report_result(const struct bh_report *report);
 
-/* Whether nothing is known against what was looked at but that another lease trespasses there. */
+/* Whether nothing is known against the sandbox but that another lease trespasses there. */
 bool bh_report_is_trespass(const struct bh_report *report);
 
 /* What follows from it. */

@@ -5,7 +5,7 @@
 
 /* How every sandbox on this node is started: a job's, a scrub's helper, a probe.  One path, so
  * that what is true of one of them is true of all: checked against node.conf, described, built by
- * the runtime under a keeper, its process 1 waiting until its walls were looked at (gate.h). */
+ * the runtime under a keeper, its process 1 waiting until it was inspected (verify/start_barrier.h). */
 
 struct bh_launch {
     const struct bh_msg_start *start;        /* what is to run; the partitions are the job's */

@@ -9,7 +9,7 @@
 /* What the kernel says of processes, as far as nobody inside a sandbox can write it: parents,
  * numbers by namespace, states.  Names, arguments and the like are a tenant's to choose. */
 
-/* Process 1 of the sandbox of a lease or a guest: of what its keeper's runtime has started, the
+/* Process 1 of the sandbox of a lease or a helper: of what its keeper's runtime has started, the
  * one that is number 1 of a namespace below ours, in the lease's control groups.  A descriptor of
  * it (pidfd), which is the caller's, and its number here; -1: there is none yet, or no more. */
 int bh_process_first(const struct bh_node *node, uint64_t lease, pid_t *ret_pid);

@@ -254,24 +254,33 @@ spec_usual_cwd(const struct spec *spec)
     return cwd ? cwd : "/tmp";
 }
 
+/* One that the submitter has, and not the sandbox. */
+static bh_rc
+spec_put_own_cwd(struct spec *spec, const char *cwd, struct bh_err *err)
+{
+    struct bh_msg_mount wanted = { cwd, cwd, true };
+    bh_rc rc = bh_path_target_check(cwd, err);
+
+    if (rc != BH_OK || sandbox_spec_is_shown(spec, cwd))
+        return rc;
+    rc = spec_check_apart(spec, cwd, err);
+    return rc == BH_OK ? spec_clone_mount(spec, &wanted, true, err) : rc;
+}
+
 static bh_rc
 spec_put_cwd(struct spec *spec, struct bh_err *err)
 {
     const char *cwd = spec->start->cwd;
-    struct bh_msg_mount wanted = { cwd, cwd, true };
     bh_rc rc;
 
     spec->sandbox->cwd = spec_usual_cwd(spec);
     if (!cwd || !*cwd)
         return BH_OK;
-    rc = bh_cwd_is_own(cwd) ? BH_OK : bh_path_target_check(cwd, err);
-    if (rc == BH_OK && !bh_cwd_is_own(cwd) && !sandbox_spec_is_shown(spec, cwd)) {
-        rc = spec_check_apart(spec, cwd, err);
-        if (rc == BH_OK)
-            rc = spec_clone_mount(spec, &wanted, true, err);
+    if (!bh_cwd_is_own(cwd)) {
+        rc = spec_put_own_cwd(spec, cwd, err);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "cwd");
     }
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "cwd");
     spec->sandbox->cwd = cwd;
     return BH_OK;
 }
@@ -384,23 +393,26 @@ spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
     bh_rc rc = strncmp(image, "dir:", 4) == 0 ? spec_open_folder_image(spec, image + 4, &fd, err)
                                               : spec_open_stored_image(spec, &fd, err);
 
+    if (rc != BH_OK)
+        return rc;
+    rc = spec_check_image(fd, image, err);
+    if (rc != BH_OK)
+        return rc;
     bh_path_format(layer, sizeof layer, "%s/layer", spec->sandbox->bundle);
-    bh_proc_fd_path(fd, below);
-    if (rc == BH_OK)
-        rc = spec_check_image(fd, image, err);
-    if (rc == BH_OK)
-        rc = bh_dir_make(layer, 0755, err);
+    rc = bh_dir_make(layer, 0755, err);
     for (size_t i = 0; i < BH_COUNT(places) && rc == BH_OK; i++)
         rc = bh_path_make_below(layer, places[i], err);
     for (uint32_t i = 0; i < spec->sandbox->mount_count && rc == BH_OK; i++)
         rc = bh_path_make_below(layer, spec->mounts[i].target, err);
     if (rc == BH_OK && spec->network)
         rc = bh_networks_make_places(layer, err);
-    if (rc == BH_OK)
-        rc = bh_dir_make(spec->sandbox->rootfs, 0755, err);
-    bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
     if (rc != BH_OK)
         return rc;
+    rc = bh_dir_make(spec->sandbox->rootfs, 0755, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_proc_fd_path(fd, below);
+    bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
     if (mount("bulkhead-image", spec->sandbox->rootfs, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options)
         != 0)
         return bh_err_errno(err, "mount the image %s", image);
@@ -435,9 +447,9 @@ spec_put_scratch(struct spec *spec, struct bh_err *err)
     rc = spec_make_place(spec, &place, err);
     if (rc == BH_OK)
         rc = bh_scratch_mount(spec->node, spec->start->lease, place, owner, err);
-    if (rc == BH_OK)
-        rc = spec_add_mount(spec, place, BH_SCRATCH_TARGET, true, err);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "scratch");
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
+    return spec_add_mount(spec, place, BH_SCRATCH_TARGET, true, err);
 }
 
 /* ---- devices and what comes with them ---- */
@@ -485,7 +497,7 @@ spec_add_driver_mounts(struct spec *spec, const struct bh_node_partition *partit
 }
 
 static bh_rc
-sandbox_spec_put_pieces(struct spec *spec, struct bh_err *err)
+sandbox_spec_put_partitions(struct spec *spec, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -639,7 +651,7 @@ sandbox_spec_put_names(struct spec *spec, struct bh_err *err)
 }
 
 static bh_rc
-spec_make_places(const struct spec *spec, struct bh_err *err)
+spec_make_places(struct spec *spec, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -655,8 +667,11 @@ spec_put_network(struct spec *spec, struct bh_err *err)
     const struct bh_networks_request request = { spec->start, spec->network, spec->job,
                                                  spec->sandbox->bundle };
     struct bh_networks_files files;
-    bh_rc rc = bh_networks_attach(spec->node, &request, &files, err);
+    bh_rc rc;
 
+    if (!spec->network)
+        return BH_OK;
+    rc = bh_networks_attach(spec->node, &request, &files, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "network");
     spec->sandbox->network = bh_arena_printf(spec->arena, "%s/space", spec->sandbox->bundle);
@@ -717,6 +732,21 @@ spec_put_share(struct spec *spec, struct bh_err *err)
     return rc;
 }
 
+/* What it is made of, in this order; an image's root is put behind all that is mounted in it. */
+enum { HOST = 1, IMAGE = 2, BOTH = HOST | IMAGE };
+static const struct {
+    int with;
+    bh_rc (*put)(struct spec *, struct bh_err *);
+} steps[] = {
+    { BOTH, sandbox_spec_put_names }, { BOTH, spec_read_image },
+    { HOST, spec_put_root },          { BOTH, sandbox_spec_put_partitions },
+    { BOTH, spec_put_scratch },       { BOTH, spec_put_asked_mounts },
+    { BOTH, spec_put_cwd },           { BOTH, spec_put_share },
+    { IMAGE, spec_put_root },         { IMAGE, spec_put_own_folders },
+    { HOST, spec_make_places },       { BOTH, spec_put_args },
+    { BOTH, spec_put_env },           { BOTH, spec_put_network },
+};
+
 bh_rc
 bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request, struct bh_sandbox *ret_sandbox,
                       char ret_remark[200], struct bh_err *err)
@@ -736,38 +766,15 @@ bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request, struct bh_s
     ret_remark[0] = '\0';
     rc = bh_limits_check(&spec.node->conf, start, err);
     if (rc == BH_OK)
-        rc = sandbox_spec_put_names(&spec, err);
-    if (rc == BH_OK)
         rc = bh_limits_io(&spec.node->conf, ret_sandbox, err);
-    if (rc == BH_OK)
-        rc = spec_read_image(&spec, err);
-    if (rc == BH_OK && !image)
-        rc = spec_put_root(&spec, err);
-    if (rc == BH_OK)
-        rc = sandbox_spec_put_pieces(&spec, err);
-    if (rc == BH_OK)
-        rc = spec_put_scratch(&spec, err);
-    if (rc == BH_OK)
-        rc = spec_put_asked_mounts(&spec, err);
-    if (rc == BH_OK)
-        rc = spec_put_cwd(&spec, err);
-    if (rc == BH_OK)
-        rc = spec_put_share(&spec, err);
-    if (rc == BH_OK && image)
-        rc = spec_put_root(&spec, err);
-    if (rc == BH_OK && image)
-        rc = spec_put_own_folders(&spec, err);
-    if (rc == BH_OK && !image)
-        rc = spec_make_places(&spec, err);
-    if (rc == BH_OK)
-        rc = spec_put_args(&spec, err);
-    if (rc == BH_OK)
-        rc = spec_put_env(&spec, err);
-    if (rc == BH_OK && spec.network)
-        rc = spec_put_network(&spec, err);
+    for (size_t i = 0; i < BH_COUNT(steps) && rc == BH_OK; i++)
+        if (steps[i].with & (image ? IMAGE : HOST))
+            rc = steps[i].put(&spec, err);
+    if (rc != BH_OK)
+        return rc;
     spec_drop_overridden(&ret_sandbox->env);
     bh_limits_put(&spec.node->conf, start, ret_sandbox);
-    return rc;
+    return BH_OK;
 }
 
 void

@@ -321,7 +321,7 @@ main(int argc, char **argv)
         else if ((option != 's' && option != 'm')
                  || bh_parse_u64(optarg, option == 's' ? &scrub.seed : &scrub.most, &err) != BH_OK) {
             fputs("usage: bulkhead-scrub [--uuid UUID] [--seed N] [--most BYTES]\n"
-                  "It is started by bulkhead-node in a sandbox, on one piece.\n",
+                  "It is started by bulkhead-node in a sandbox, on one partition.\n",
                   stderr);
             return 2;
         }

@@ -144,9 +144,9 @@ epoch_destroy_partitions(struct bh_node *node, uint64_t from)
         if (partition < from)
             continue;
         if (bh_node_partition_destroy(node, partition, 0, &err) == BH_OK)
-            bh_log(INSTANCE_COLLECTED, BH_U64("piece", partition));
+            bh_log(INSTANCE_COLLECTED, BH_U64("partition", partition));
         else
-            bh_log(EFFECT_FAILED, BH_U64("piece", partition), BH_ERRLOG(&err));
+            bh_log(EFFECT_FAILED, BH_U64("partition", partition), BH_ERRLOG(&err));
     }
 }
 

@@ -24,12 +24,6 @@ bh_job_watch_check(struct bh_node *node, struct bh_job *job)
         bh_job_check(node, job);
 }
 
-static bh_ns
-job_watch_sooner(bh_ns next, bh_ns at)
-{
-    return at && (!next || at < next) ? at : next;
-}
-
 static void
 job_watch_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
@@ -54,10 +48,10 @@ bh_job_watch_tick(struct bh_node *node, bh_ns now)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        next = job_watch_sooner(job_watch_sooner(job_watch_sooner(next, job->kill_at), job->term_at),
-                                job->check_at);
-        next = job_watch_sooner(next, job->frozen || job->ended ? 0 : job->barrier_at);
-        next = job_watch_sooner(next, bh_lease_check_due(job));
+        next =
+            bh_node_sooner(bh_node_sooner(bh_node_sooner(next, job->kill_at), job->term_at), job->check_at);
+        next = bh_node_sooner(next, job->frozen || job->ended ? 0 : job->barrier_at);
+        next = bh_node_sooner(next, bh_lease_check_due(job));
     }
     return next;
 }

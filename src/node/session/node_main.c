@@ -80,9 +80,7 @@ node_make_folders(struct bh_node *node, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (lchown(node->conf.log_dir, 0, node->conf.daemon_gid) != 0)
-        rc = bh_err_errno(err, "give %s to the daemon's group", node->conf.log_dir);
-    if (rc != BH_OK)
-        return rc;
+        return bh_err_errno(err, "give %s to the daemon's group", node->conf.log_dir);
     rc = bh_dir_make(node->conf.run_dir, 0755, err);
     if (rc != BH_OK)
         return rc;
@@ -173,44 +171,39 @@ node_make_tables(struct bh_node *node)
 }
 
 static bh_rc
+node_open_rootfs(struct bh_node *node, struct bh_err *err)
+{
+    bh_driver_read_places(node);
+    return bh_rootfs_open(&node->conf, node->sandboxes, node->libexec, &node->rootfs, err);
+}
+
+static bh_rc
+node_open_state(struct bh_node *node, struct bh_err *err)
+{
+    return bh_state_open(&node->state, node->conf.state_dir, err);
+}
+
+static bh_rc
+node_reconcile(struct bh_node *node, struct bh_err *err)
+{
+    return bh_node_partition_reconcile(node, NULL, err);
+}
+
+/* In this order: each needs those before it. */
+static bh_rc (*const openers[])(struct bh_node *node, struct bh_err *err) = {
+    bh_host_lock,    bh_host_isolate,  bh_host_describe, node_open_barrier, node_open_runtime,
+    bh_claim_groups, bh_networks_open, node_open_rootfs, node_open_state,   bh_order_watermark_open,
+    bh_store_sweep,  node_open_gpus,   node_reconcile,
+};
+
+static bh_rc
 node_open_all(struct bh_node *node, struct bh_err *err)
 {
     bh_rc rc = node_make_folders(node, err);
 
     node_make_tables(node);
-    if (rc == BH_OK)
-        rc = bh_host_lock(node, err);
-    if (rc == BH_OK)
-        rc = bh_host_isolate(node, err);
-    if (rc == BH_OK)
-        rc = bh_host_describe(node, err);
-    if (rc == BH_OK)
-        rc = node_open_barrier(node, err);
-    if (rc == BH_OK)
-        rc = node_open_runtime(node, err);
-    if (rc == BH_OK)
-        rc = bh_claim_groups(node, err);
-    if (rc == BH_OK)
-        rc = bh_networks_open(node, err);
-    bh_driver_read_places(node);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_rootfs_open(&node->conf, node->sandboxes, node->libexec, &node->rootfs, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_state_open(&node->state, node->conf.state_dir, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_order_watermark_open(node, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_store_sweep(node, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = node_open_gpus(node, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_node_partition_reconcile(node, NULL, err);
+    for (size_t i = 0; i < BH_COUNT(openers) && rc == BH_OK; i++)
+        rc = openers[i](node, err);
     if (rc != BH_OK)
         return rc;
     bh_checkpoint_probe(node);
@@ -306,12 +299,6 @@ node_list_polls(struct node_loop *loop)
     }
 }
 
-static bh_ns
-node_sooner(bh_ns next, bh_ns at)
-{
-    return at && (!next || at < next) ? at : next;
-}
-
 /* What runs beside the loop first: orders wait for it. */
 static bh_ns
 node_tick_orders(struct node_loop *loop, bh_ns now)
@@ -319,12 +306,12 @@ node_tick_orders(struct node_loop *loop, bh_ns now)
     struct bh_node *node = loop->node;
     bh_ns next = bh_job_watch_tick(node, now);
 
-    next = node_sooner(next, bh_helper_sandboxes_tick(node, now));
-    next = node_sooner(next, bh_scrubs_tick(node, now));
-    next = node_sooner(next, bh_reset_tick(node, now));
-    next = node_sooner(next, bh_checkpoints_tick(node, now));
-    next = node_sooner(next, bh_orders_tick(loop->orders, now));
-    return node_sooner(next, bh_verify_tick(node, now));
+    next = bh_node_sooner(next, bh_helper_sandboxes_tick(node, now));
+    next = bh_node_sooner(next, bh_scrubs_tick(node, now));
+    next = bh_node_sooner(next, bh_reset_tick(node, now));
+    next = bh_node_sooner(next, bh_checkpoints_tick(node, now));
+    next = bh_node_sooner(next, bh_orders_tick(loop->orders, now));
+    return bh_node_sooner(next, bh_verify_tick(node, now));
 }
 
 /* Things that are due by time; how long poll may wait, in ms, or -1. */
@@ -339,17 +326,17 @@ node_tick(struct node_loop *loop)
         node->collect_at = now + COLLECT_INTERVAL;
     }
     if (node->orphaned_count > 0)
-        next = node_sooner(next, node->collect_at);
+        next = bh_node_sooner(next, node->collect_at);
     if (node->hello_received && node->sample_at <= now) {
         bh_survey_scan(node);
         node->sample_at = now + node->conf.sample_interval_ms * BH_NS_PER_MS;
     }
     if (node->hello_received)
-        next = node_sooner(next, node->sample_at);
-    next = node_sooner(next, bh_disk_watch_tick(node, now));
-    next = node_sooner(next, bh_health_tick(node, now));
-    next = node_sooner(next, bh_survey_answer_tick(node, now));
-    next = node_sooner(next, bh_node_shares_next(node));
+        next = bh_node_sooner(next, node->sample_at);
+    next = bh_node_sooner(next, bh_disk_watch_tick(node, now));
+    next = bh_node_sooner(next, bh_health_tick(node, now));
+    next = bh_node_sooner(next, bh_survey_answer_tick(node, now));
+    next = bh_node_sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;

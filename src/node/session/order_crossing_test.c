@@ -400,6 +400,23 @@ test_unpacking_of_another_epoch(void **state)
     BH_CHECK_DONE();
 }
 
+/* A daemon that says what cannot be is not believed, and not listened to any more on that connection. */
+static void
+test_changes_beyond_all(void **state)
+{
+    struct bh_msg_retain retain = { .marks = UINT64_MAX };
+    pid_t node = the_node.pid;
+    uint64_t before = the_node.marks;
+
+    bh_test_send(BH_MSG_RETAIN, &retain);
+    bh_test_disconnect(&the_node);
+    bh_test_hello(&the_node);
+    BH_CHECK_EQ("a carve", bh_test_carve(71, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK("counted on", the_node.marks > before && the_node.marks < 1000);
+    BH_CHECK_EQ("the same node", waitpid(node, NULL, WNOHANG), 0);
+    BH_CHECK_DONE();
+}
+
 /* ---- the whole ---- */
 
 int
@@ -415,6 +432,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_gpu_lost),
         BH_NODE_TEST(test_driver_later),
         BH_NODE_TEST(test_unpacking_of_another_epoch),
+        BH_NODE_TEST(test_changes_beyond_all),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -84,7 +84,7 @@ static const struct plant plants[] = {
     { "greeted without a connection", IN_NODE, 0, NODE(link), TO_NOWHERE, 0 },
     { "more partitions to collect than there can be", IN_NODE, 0, NODE(orphaned_count), FROM,
       BH_NODE_PARTITIONS_MAX + 1 },
-    { "more changes reported than made", IN_NODE, 0, NODE(told_changes), FROM, 1 << 20 },
+    { "more changes reported than made", IN_NODE, 0, NODE(reported_changes), FROM, 1 << 20 },
     { "fewer changes made than reported", IN_NODE, 0, NODE(state.changes), ADD, -3 },
     { "GPUs without a list", IN_NODE, 0, NODE(inventory.gpus), TO_NOWHERE, 0 },
     { "instances without a list", IN_NODE, 0, NODE(inventory.instances), TO_NOWHERE, 0 },

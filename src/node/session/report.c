@@ -30,7 +30,7 @@ enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
 /* ---- lists ---- */
 
-/* That it does not answer comes before what was found at its walls. */
+/* That it does not answer comes before what isolation checks found. */
 static void
 report_put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct bh_msg_gpu *gpu)
 {
@@ -113,7 +113,7 @@ report_fill_foreign(struct bh_msg_partition *partition, const struct bh_device_i
 
 /* Ours first, then what else stands on the GPUs. */
 static void
-report_put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+report_put_partitions(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {
     uint32_t most = node->state.partition_count + node->inventory.instance_count, count = 0;
     struct bh_msg_partition *partitions = bh_arena_alloc(arena, (most + 1) * sizeof *partitions);
@@ -140,7 +140,7 @@ report_put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_
         const struct bh_job *job = &node->state.jobs[i];
 
         bh_state_assert_job(&node->state, job);
-        leases[i] = (struct bh_msg_lease_state){ job->record.lease, bh_job_is_suspended(job) };
+        leases[i] = (struct bh_msg_lease_state){ job->record.lease, bh_placement_is_suspended(job) };
     }
     *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
 }
@@ -261,7 +261,7 @@ bh_report_inventory(struct bh_node *node)
     bh_checkpoint_describe(node, inventory.checkpoint, sizeof inventory.checkpoint);
     report_put_gpus(node, arena, &inventory.gpus);
     report_record_reported(node);
-    report_put_pieces(node, arena, &inventory.partitions);
+    report_put_partitions(node, arena, &inventory.partitions);
     report_put_leases(node, arena, &inventory.leases);
     bh_isolation_levels_probe(node, arena, &inventory.grades);
     bh_verify_isolation(node, &inventory.isolation);

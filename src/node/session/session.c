@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/core/host.h"
 #include "node/core/state_check.h"
 #include "node/job/job.h"
 #include "node/job/order_answer.h"
@@ -28,27 +29,13 @@ enum { MESSAGE_BYTES_MAX = 16 << 20 };
 
 /* ---- connecting ---- */
 
-static bool
-session_allows(const struct bh_node *node, int fd)
-{
-    struct bh_peer peer;
-    struct bh_err err;
-
-    if (bh_unix_peer(fd, &peer, &err) != BH_OK)
-        return false;
-    if (peer.uid == 0 || peer.uid == node->conf.daemon_uid || peer.uid == geteuid())
-        return true;
-    bh_log(PEER_REFUSED, BH_U64("uid", peer.uid), BH_U64("pid", (uint64_t)peer.pid));
-    return false;
-}
-
 void
 bh_session_accept(struct bh_node *node)
 {
     BH_AUTO(bh_fd_close) int fd = accept4(node->listener, NULL, NULL, SOCK_CLOEXEC);
 
     bh_node_assert(node);
-    if (fd < 0 || !session_allows(node, fd))
+    if (fd < 0 || !bh_host_allows(node, fd))
         return;
     bh_node_disconnect(node);
     node->link = bh_link_new(bh_fd_steal(&fd));
@@ -91,7 +78,7 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
     node->inventory_known = false;
     bh_report_inventory(node);
-    node->told_changes = UINT64_MAX; /* none on this connection */
+    node->reported_changes = UINT64_MAX; /* none on this connection */
     bh_order_send_marks(node);
     bh_scrub_repeat(node);
     bh_health_connected(node);
@@ -134,7 +121,7 @@ session_retain(struct bh_node *node, struct bh_orders *orders, const void *messa
 {
     const struct bh_msg_retain *retain = message;
     struct bh_err ignored;
-    bh_rc rc = bh_witness_compare(node, retain->marks, err);
+    bh_rc rc = bh_order_watermark_compare(node, retain->marks, err);
 
     if (rc != BH_OK)
         return rc;
@@ -297,7 +284,7 @@ bh_session_collect(struct bh_node *node)
         if (node->inventory_known && bh_node_inventory_is_unread(node, partition->gpu)) /* until it answers */
             node->orphaned[left++] = id;
         else if (bh_node_partition_destroy(node, id, 0, &err) == BH_OK)
-            bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));
+            bh_log(INSTANCE_COLLECTED, BH_U64("partition", id));
         else
             node->orphaned[left++] = id;
     }

@@ -188,7 +188,7 @@ share_host_ask(struct bh_share_host *host, uint32_t number, const void *message,
     if (rc == BH_OK && !host->answered)
         rc = bh_err_set(err, BH_TIMEOUT, "bulkhead-share does not answer");
     if (rc != BH_OK) {
-        share_host_end(host); /* started again, and told all leases, by who asks next */
+        share_host_end(host); /* the next request starts it again, with all leases */
         return rc;
     }
     if (host->outcome.rc == BH_OK)

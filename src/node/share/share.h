@@ -8,12 +8,12 @@
 #include "share/message.h"
 
 /* bulkhead-share as bulkhead-node runs it: started when the first lease with a share comes,
- * started again when it ends, told the open leases anew then. */
+ * started again when it ends, with the open leases. */
 struct bh_share_host;
 
 struct bh_share_host_options {
     const char *program; /* path of bulkhead-share */
-    /* Told of a notice while the host is called. */
+    /* Called for a notice while the host is called. */
     void (*notice)(void *self, const struct bh_share_notice *notice);
     void *self;
 };
@@ -51,7 +51,7 @@ void bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow
 int bh_share_host_fd(const struct bh_share_host *host);
 void bh_share_host_dispatch(struct bh_share_host *host);
 
-/* How a lease stood within the last second or so; NULL: not open, or not told yet. */
+/* How a lease stood within the last second or so; NULL: not open, or not reported yet. */
 const struct bh_share_lease_state *bh_share_host_find(const struct bh_share_host *host, uint64_t lease);
 
 #endif

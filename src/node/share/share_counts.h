@@ -17,13 +17,13 @@ struct bh_share_counts {
 enum { BH_SHARE_COUNTS_APART_MIB = 64, BH_SHARE_COUNTS_STATES = 3 };
 
 /* The next state, about a second later.  The bits of the devices whose counts differ by more
- * than APART_MIB since STATES states, each told once until they agree again.  Without a count
- * of the library's nothing is told; with a part of one, only when that part is the larger. */
+ * than APART_MIB since STATES states, each reported once until they agree again.  Without a count
+ * of the library's nothing is reported; with a part of one, only when that part is the larger. */
 uint32_t bh_share_counts_check(struct bh_share_counts *counts, const struct bh_share_lease_state *state);
 
-/* Of a device whose counts were found to differ: whether the job's people are told.  Only when all
+/* Of a device whose counts were found to differ: whether the job's people are notified.  Only when all
  * three are whole, and the library took more than was reserved: the other ways of differing are
- * told by `more`, or are nobody's matter, as managed memory that is on no GPU. */
+ * reported by `more`, or need no notice, as managed memory that is on no GPU. */
 bool bh_share_counts_must_notify(const struct bh_share_lease_state *state, uint32_t device);
 
 #endif

@@ -35,7 +35,7 @@ struct bh_share_leases {
     bh_ns tried_at;    /* monotonic; when leases of before were asked for last */
     bh_ns compare_at;  /* monotonic; when the driver is asked next */
     bh_ns compared_at; /* when it was asked last */
-    bool no_samples;   /* it was told that GPU time of processes is not seen */
+    bool no_samples;   /* the log says that GPU time of processes is not seen */
 };
 
 /* NULL: its share is not open. */
@@ -58,7 +58,7 @@ struct bh_share_busy {
     struct bh_device_samples samples;
 };
 
-/* Its people should know: now, or when ten minutes have passed since they were told the same, or
+/* Its people should know: now, or when ten minutes have passed since the last notice of that kind, or
  * when the daemon listens again. */
 void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row, enum bh_job_notice kind);
 void bh_share_leases_notify(struct bh_node *node);

@@ -29,7 +29,7 @@ enum bh_share_action {
 /* Of one lease; all zero at first. */
 struct bh_share_over {
     bh_ns since; /* monotonic; of what it is now, over or not */
-    bool over;   /* when it was looked at last */
+    bool over;   /* at the last check */
     bool done;   /* what is to be done was done; until it is forgiven */
 };
 

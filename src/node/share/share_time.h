@@ -39,7 +39,7 @@ struct bh_share_time_check {
 /* Of one lease and GPU; all zero at first. */
 struct bh_share_time {
     int64_t beyond_ns;                  /* added up; not below 0 */
-    bh_ns span_ns, busy_ns, granted_ns; /* since there is something beyond: for who is told */
+    bh_ns span_ns, busy_ns, granted_ns; /* since there is something beyond: for the notice */
     bool notified;                      /* until it has come back to nothing */
 };
 

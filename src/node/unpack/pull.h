@@ -16,7 +16,7 @@
 #define BH_PULL_FOLDER BH_UNPACK_SANDBOX_STAGE "/pull" /* as a layout: blobs/sha256 */
 
 struct bh_pull {
-    /* What is wanted, by whoever starts it. */
+    /* The request. */
     const char *program;                     /* skopeo */
     const char *source;                      /* "HOST[:PORT]/REPOSITORY" */
     const char *auth;                        /* a file of credentials; "": none */
@@ -42,7 +42,7 @@ BH_MUST_USE bh_rc bh_pull_begin(struct bh_pull *pull, struct bh_err *err);
 /* In the cell: its files, its loopback, the folder. */
 BH_MUST_USE bh_rc bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_err *err);
 
-/* Which manifest it is, into told->manifest; its layers' bytes into told->total_bytes.
+/* Which manifest it is, into shared->manifest; its layers' bytes into shared->total_bytes.
  *   BH_NOT_FOUND    there is no such image
  *   BH_DENIED       the registry wants credentials, or sent to a host that is not listed
  *   BH_UNAVAILABLE  it cannot be reached

@@ -6,15 +6,15 @@
 #define BH_PULL_AUTH "/etc/auth.json"
 #define BH_PULL_CERTIFICATES "/etc/certificates"
 
-/* Become skopeo, which writes to BH_PULL_FOLDER: the manifest of told->manifest's digest, or
- * of what was asked for, to `manifest`; and the blobs of told->manifest. */
+/* Become skopeo, which writes to BH_PULL_FOLDER: the manifest of shared->manifest's digest, or
+ * of what was asked for, to `manifest`; and the blobs of shared->manifest. */
 int bh_pull_step_inspect(void *order);
 int bh_pull_step_copy(void *order);
 
 /* After one failed: what it said last, in words of ours. */
 int bh_pull_step_explain(void *order);
 
-/* Read `manifest` into told->manifest: digest, size, kind; of one that lists versions for
+/* Read `manifest` into shared->manifest: digest, size, kind; of one that lists versions for
  * several machines, this machine's; total_bytes. */
 int bh_pull_step_read(void *order);
 

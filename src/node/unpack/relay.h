@@ -17,7 +17,7 @@
  * said on it, so that neither a job's text nor a registry's redirection leads elsewhere; TLS
  * goes through it from end to end.
  *
- * It is nobody, with the walls of bulkhead-fetch (fetch/sandbox.h), because it asks name
+ * It is nobody, in the sandbox of bulkhead-fetch (fetch/sandbox.h), because it asks name
  * servers and is spoken to by strangers. */
 
 enum { BH_RELAY_HOSTS_MAX = 40, BH_RELAY_DENY_MAX = 32, BH_RELAY_ERROR_MAX = 160 };

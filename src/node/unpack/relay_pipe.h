@@ -36,7 +36,7 @@ void bh_relay_pipe_add(struct bh_relay_pipes *pipes, int inside, int outside);
 /* What to poll for: two places for each; how many. */
 uint32_t bh_relay_pipe_fds(const struct bh_relay_pipes *pipes, struct pollfd *ret_fds);
 
-/* Move what can be moved; what came from outside is counted in `told`, and at its limit
+/* Move what can be moved; what came from outside is counted in `shared`, and at its limit
  * `over` is set. */
 void bh_relay_pipe_move(struct bh_relay_pipes *pipes, const struct pollfd *fds,
                         struct bh_relay_shared *shared);

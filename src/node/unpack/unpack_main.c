@@ -1,7 +1,7 @@
 /* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a
  * layout into the store of the job's tenant, unless it is there.
  *
- * This process is root and reads nothing that a stranger wrote: it makes a cell (cell.h)
+ * This process is root and reads nothing that a stranger wrote: it makes a cell (unpack_sandbox.h)
  * and runs one step after the other in it, in children that are nobody.  Steps that read
  * the submitter's layout do so with his rights; umoci gets only what the steps before it
  * checked and wrote anew. What is whole is put in its place by one rename.  Whoever ends it
@@ -198,7 +198,7 @@ unpack_is_present(const struct unpack *unpack, const char *digest)
     return utimensat(unpack->store, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A digest that a child told becomes a name. */
+/* A digest that a child reported becomes a name. */
 static bh_rc
 unpack_check_digest(const struct unpack *unpack, struct bh_err *err)
 {

@@ -7,7 +7,7 @@
 
 #include "node/unpack/unpack_sandbox.h"
 
-/* What a step told, as far as it may be believed. */
+/* What a step reported, as far as it may be believed. */
 static bh_rc
 copy_shared(const struct bh_unpack_shared *shared, struct bh_err *err)
 {

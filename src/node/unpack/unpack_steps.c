@@ -243,7 +243,7 @@ bh_unpack_tool(void *self)
     return EXIT_FAILURE;
 }
 
-/* Its last line, without the mark before it. */
+/* Its last line, without the sign before it. */
 int
 bh_unpack_explain(void *self)
 {

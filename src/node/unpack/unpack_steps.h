@@ -6,7 +6,7 @@
 #include "image/document.h"
 #include "image/oci_layout.h"
 
-/* The steps of unpacking an image, each in a child of its own within the cell (cell.h).
+/* The steps of unpacking an image, each in a child of its own within the cell (unpack_sandbox.h).
  * What they tell stands in memory that they share with their parent, who believes none of
  * it but the amounts, and holds texts within bounds. */
 
@@ -30,7 +30,7 @@ struct bh_unpack_order {
     struct bh_unpack_shared *shared;
 };
 
-/* Each takes a struct bh_unpack_order and gives an exit status: 0, or 1 with told->err. */
+/* Each takes a struct bh_unpack_order and gives an exit status: 0, or 1 with shared->err. */
 
 /* Find the manifest.  With the submitter's rights. */
 int bh_unpack_resolve(void *order);
@@ -45,7 +45,7 @@ int bh_unpack_tool(void *order);
 /* After it failed: what it said last. */
 int bh_unpack_explain(void *order);
 
-/* Write image.json (image_note.h). */
+/* Write image.json (common/image_record.h). */
 int bh_unpack_finish(void *order);
 
 #endif

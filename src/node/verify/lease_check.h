@@ -10,7 +10,7 @@
  * One that is inconclusive takes the lease its verified grade at once.  It is checked again after
  * verify_retry_ms of node.conf, three times; then it is stopped where its boundary needs the
  * grade.  One that fails ends the lease.  One that is inconclusive for another lease's trespass
- * changes nothing, and is made again when that one is gone.  Each change is told to the job's people. */
+ * changes nothing, and is made again when that one is gone.  The job's people are notified of each change. */
 
 /* Check a lease now and act on it, with each check in `ret_report`.  False: it has no process 1
  * that could be inspected, because it ends or has not begun; nothing follows then.  `job` may be
@@ -18,7 +18,7 @@
 bool bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_report);
 
 /* The same of one that a node before this one started: how it stood is not known here, so that it
- * is told also when it passes. */
+ * is reported also when it passes. */
 void bh_lease_check_adopt(struct bh_job *job);
 
 /* End those that were charged with a trespass (trespass.h). */

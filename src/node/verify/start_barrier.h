@@ -8,7 +8,7 @@
  *
  * bulkhead-init, when everything about it stands as it will for the job, waits for a signal.  The
  * node inspects, and lets it go, or ends it (node/sandbox/evidence.h says what else follows).  So no lease
- * ever runs behind walls that were not seen.  An inspection that is inconclusive is made three
+ * ever runs in a sandbox that was not inspected.  An inspection that is inconclusive is made three
  * times more; then the job does not start.  A start is answered when that is over: its record says
  * that the checks passed.  After a crash of the node the wait goes on until the next one has
  * inspected. */

@@ -73,7 +73,7 @@ verify_find_idle_partition(const struct bh_node *node)
     return NULL;
 }
 
-/* What the probe is told of the machine to reach for: a file that anybody may read, the node
+/* What the probe gets of the machine to reach for: a file that anybody may read, the node
  * itself, its socket, and a socket without a path. */
 static void
 verify_make_canaries(struct bh_node *node)
@@ -277,10 +277,10 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
     if (result == BH_CHECK_PASS)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
-        bh_verify_fence_plan(node, !remedy->retry, own->why);
         if (!remedy->retry || !verify_has_passed(verify))
             bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED,
                                       own->why);
+        bh_verify_fence_plan(node, !remedy->retry, own->why);
     } else if (may_lift || !verify->failed_node) {
         bh_verify_fence_lift(node, may_lift);
     }
@@ -307,7 +307,7 @@ verify_merge_reports(struct bh_verify *verify, bool lease)
 }
 
 /* Judge the first that was asked for, and act on it.  That a lease is gone says nothing of the
- * node: it is told to who asked about it. */
+ * node: only the asker gets it. */
 static void
 verify_finish_requests(struct bh_node *node)
 {
@@ -382,7 +382,7 @@ verify_begin(struct bh_node *node)
     verify_finish_requests(node);
 }
 
-/* Its own walls are looked at like a job's before it is let go. */
+/* It is inspected like a job before it begins. */
 static void
 verify_poll(struct bh_node *node)
 {

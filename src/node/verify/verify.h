@@ -3,7 +3,7 @@
 
 #include "node/core/node.h"
 
-/* Whether the walls between jobs hold on this machine: tried by bulkhead-probe, in a sandbox made
+/* Whether jobs are isolated on this machine: tried by bulkhead-probe, in a sandbox made
  * by the same code as every job's and inspected from outside like them.
  *
  * It is tried when the node starts, before anybody may connect; when the driver has changed; after
@@ -11,7 +11,7 @@
  * the jobs; those asked for meanwhile wait.  When one fails, no GPU takes a new lease until a try
  * that was asked for passes; each lease that runs is checked for itself (node/verify/lease_check.h), and
  * ends only by its own checks.  One that is inconclusive is made again without being asked for
- * (node/again.h), and closes the GPUs only where none has passed yet with this driver.
+ * (node/verify/verify_retry.h), and closes the GPUs only where none has passed yet with this driver.
  * node/sandbox/evidence.h has the rules. */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);
@@ -21,13 +21,13 @@ void bh_verify_free(struct bh_verify *verify); /* NULL is fine */
 void bh_verify_begin(struct bh_node *node);
 
 /* The daemon asks.  It hears BH_MSG_VERDICT; about a lease that is behind its start barrier when
- * that is over (node/gate.h: 30 s at most), so also when this node has just been started. */
+ * that is over (start_barrier.h: 30 s at most), so also when this node has just been started. */
 void bh_verify_request(struct bh_node *node, const struct bh_msg_verify *asked);
 
 /* The daemon is there: say what it has not heard. */
 void bh_verify_connected(struct bh_node *node);
 
-/* A job was let go: every so often, try. */
+/* A job's command began: every so often, check the node. */
 void bh_verify_started(struct bh_node *node);
 
 /* The GPUs were read anew: try when the driver is another. */

@@ -16,7 +16,7 @@ bh_verify_assert(const struct bh_verify *verify)
     BH_ASSERT(verify->asked_count <= BH_COUNT(verify->asked) && verify->canary >= -1);
     BH_ASSERT(!verify->probe || (verify->asked_count > 0 && verify->until));
     BH_ASSERT(verify->isolation < BH_ISOLATION_PARTLY_FAILED);
-    BH_ASSERT(!verify->failed_node || !verify->retry.at);
+    BH_ASSERT(!verify->failed_node || (!verify->retry.at && verify->isolation == BH_ISOLATION_FAILED));
     BH_ASSERT(verify->fences.count <= BH_COUNT(verify->fences.entries));
     BH_ASSERT(verify->own.count <= BH_COUNT(verify->own.checks));
     BH_ASSERT(verify->report.count <= BH_COUNT(verify->report.checks));
@@ -78,7 +78,7 @@ verify_fence_send(struct bh_node *node, const char *gpu, uint32_t fault, const c
     node->sample_at = 0; /* the samples tell why */
 }
 
-/* Those that do not answer are told of when they do again (node/partition/health.h). */
+/* Those that do not answer are reported when they do again (node/partition/health.h). */
 static bool
 verify_fence_answers(const struct bh_node *node, const struct bh_device_gpu *gpu)
 {

@@ -4,12 +4,12 @@
 #include "base/time.h"
 #include "node/common/conf.h"
 
-/* When the node tries its walls again by itself.
+/* When the node makes its isolation checks again by itself.
  *
- * A try that could not be begun, or not be finished in time, shows nothing: no wall was found
- * broken, and none was found to stand.  The GPUs are fenced, and it is made again after
+ * Checks that could not begin, or not finish in time, are inconclusive: they neither pass nor
+ * fail.  The GPUs are fenced, and they are made again after
  * verify_retry_ms of node.conf, then after twice as long, at most 5 minutes, verify_retries times.
- * What follows a wall that was seen not to hold is a person's to decide: nobody plans then. */
+ * After a check that failed an operator decides: none is planned then. */
 struct bh_verify_retry {
     uint32_t made; /* planned since the last try that showed something */
     bh_ns at;      /* monotonic; 0: none is due */

@@ -313,14 +313,14 @@ static const uint16_t logistic[LOGISTIC_LAST + 1] = {
     9,     8,     7,     6,     6,     5,     5,     4,     4,     3,     3,     3,     2
 };
 
+/* By Newton's way from above, rounded down; `square` is not 0. */
 static uint64_t
 mig_square_root(uint64_t square)
 {
-    uint64_t root = 0;
+    uint64_t root = 1ull << (65 - __builtin_clzll(square)) / 2, next;
 
-    for (uint64_t bit = 1ull << 31; bit; bit >>= 1)
-        if ((root | bit) * (root | bit) <= square)
-            root |= bit;
+    while ((next = (root + square / root) / 2) < root)
+        root = next;
     return root;
 }
 

@@ -65,12 +65,18 @@ quota_count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t si
 {
     uint64_t cost = sku_at(engine, wanted->sku)->price * wanted->count;
 
+    BH_ASSERT(sku_at(engine, wanted->sku)->id != 0 && wanted->model < MODELS_MAX);
+    BH_ASSERT(sign > 0 || engine->core.used_models[wanted->model] >= wanted->equivalent);
+    BH_ASSERT(engine->core.used >= engine->core.used_models[wanted->model]);
     if (sign < 0 || quota_any_preemptible(engine))
         bh_wake_below(engine, wanted->tenant);
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
         struct tenant *tenant = tenant_at(engine, at);
 
         bh_usage_update(engine, at);
+        BH_ASSERT(tenant->id != 0 && tenant->parent != at && tenant->used >= tenant->used_own);
+        BH_ASSERT(tenant->children > 0 || tenant->used == tenant->used_own);
+        BH_ASSERT(tenant->used <= engine->core.used && tenant->quota_count <= BH_TENANT_QUOTAS_MAX);
         BH_ASSERT(sign > 0 || tenant->used >= wanted->equivalent);
         tenant->used += (uint64_t)sign * wanted->equivalent;
         tenant->used_own += at == wanted->tenant ? (uint64_t)sign * wanted->equivalent : 0;

@@ -109,6 +109,8 @@ usage_update_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
     struct tenant *tenant = tenant_at(engine, slot);
     uint64_t weighed;
 
+    BH_ASSERT(tenant->id != 0 && tenant->used >= tenant->used_own);
+    BH_ASSERT(tenant->period < BH_PERIODS);
     if (at_ns == tenant->usage_ns)
         return;
     BH_ASSERT(at_ns > tenant->usage_ns);
@@ -144,6 +146,7 @@ bh_usage_update_all(struct bh_engine *engine)
 void
 bh_usage_dedicate(struct bh_engine *engine, uint32_t slot, uint64_t equivalent)
 {
+    BH_ASSERT(tenant_at(engine, slot)->id != 0);
     bh_usage_update(engine, slot);
     tenant_at(engine, slot)->dedicated_parts_own += equivalent;
     for (uint32_t at = slot; at; at = tenant_at(engine, at)->parent) {
@@ -155,6 +158,7 @@ bh_usage_dedicate(struct bh_engine *engine, uint32_t slot, uint64_t equivalent)
 static void
 usage_halve_all(struct bh_engine *engine, uint64_t at_ns)
 {
+    BH_ASSERT(at_ns >= engine->core.half_life_began_ns);
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         struct tenant *tenant = tenant_at(engine, slot);
 
@@ -171,6 +175,7 @@ bh_usage_advance(struct bh_engine *engine, uint64_t now_ns)
     uint64_t half_life_ns = engine->core.settings.half_life_ns;
     uint64_t began_ns = engine->core.half_life_began_ns, ends, skipped;
 
+    BH_ASSERT(began_ns <= now_ns);
     if (!usage_decays(engine) || now_ns - began_ns < half_life_ns)
         return;
     ends = (now_ns - began_ns) / half_life_ns;
@@ -189,6 +194,8 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     uint64_t ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
     uint32_t weight = bh_usage_weights[usage_step_of(engine, ms)];
 
+    BH_ASSERT(engine->core.half_life_began_ns <= now_ns);
+    BH_ASSERT(settings->half_life_ns != 0);
     bh_usage_update_all(engine);
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         struct tenant *tenant = tenant_at(engine, slot);
@@ -289,6 +296,7 @@ bh_usage_set_budget(struct bh_engine *engine, uint32_t slot, const struct bh_bud
 {
     struct tenant *tenant = tenant_at(engine, slot);
 
+    BH_ASSERT(tenant->id != 0 && (uint32_t)budget->period < BH_PERIODS);
     bh_usage_update(engine, slot);
     if (tenant->period != budget->period) {
         tenant->spent_gpu = tenant->spent_money = 0;

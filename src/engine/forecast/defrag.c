@@ -53,7 +53,7 @@ defrag_clear_place(struct bh_shift *shift, const struct defrag_target *target)
     const struct bh_engine *engine = shift->engine;
 
     for (uint32_t at = gpu_at(engine, target->gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+         at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->lease && bh_capacity_overlaps(partition, target->profile, target->start)
@@ -69,7 +69,7 @@ defrag_cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *
 {
     const struct bh_engine *engine = shift->engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
         struct bh_shift next = *shift;
 
         if (!partition_at(engine, at)->lease
@@ -98,7 +98,7 @@ defrag_move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uin
         found = defrag_cheapest_on(shift, gpu, &best, false);
     else
         for (uint32_t at = node_at(engine, gpu_at(engine, gpu)->node)->first_gpu; at;
-             at = gpu_at(engine, at)->next_on_node)
+             at = bh_gpu_after(engine, at))
             found = defrag_cheapest_on(shift, at, &best, found);
     if (found)
         *shift = best;
@@ -161,7 +161,7 @@ defrag_add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift 
     struct bh_shift best, next;
     bool found = false;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         for (uint32_t starts = defrag_starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
             struct defrag_target target = { gpu, sku->profiles[wish->row], (uint32_t)__builtin_ctz(starts) };
 
@@ -231,7 +231,7 @@ defrag_find_for_partition(struct defrag_wish *wish, uint32_t node, const struct 
     const struct bh_engine *engine = empty->engine;
     const struct sku *sku = sku_at(engine, wish->need->sku);
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         for (uint32_t starts = defrag_starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
             struct defrag_target target = { gpu, sku->profiles[wish->row], (uint32_t)__builtin_ctz(starts) };
             struct bh_shift next = *empty;

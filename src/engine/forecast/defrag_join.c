@@ -58,7 +58,7 @@ join_capacity_at(const struct bh_search *search, uint32_t node, const struct siz
     uint64_t capacity = 0;
 
     *ret_gpus = 0;
-    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = gpu_at(engine, at)->next_on_node) {
+    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = bh_gpu_after(engine, at)) {
         const struct gpu *gpu = gpu_at(engine, at);
         struct bh_occupancy occupancy;
 
@@ -185,7 +185,7 @@ join_start_shift(const struct bh_engine *engine, const struct idea *idea, struct
         return bh_shift_empty(ret_shift, idea->gpu) && ret_shift->job_count > 0;
     }
     ret_shift->excluded_node = idea->node;
-    for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         if (!bh_shift_empty(ret_shift, gpu))
             return false;
     return ret_shift->job_count > 0;

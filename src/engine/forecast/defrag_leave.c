@@ -17,7 +17,7 @@ stays_ns(const struct bh_engine *engine, const struct gpu *gpu)
 {
     uint64_t last_ns = engine->core.now_ns;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         uint32_t lease = partition_at(engine, at)->lease;
         uint64_t ends_ns = lease ? bh_lease_ends_ns(engine, lease) : 0;
 

@@ -46,7 +46,7 @@ bh_shift_empty(struct bh_shift *shift, uint32_t gpu)
 {
     const struct bh_engine *engine = shift->engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->lease
             && !bh_shift_add(shift, lease_at(engine, partition_at(engine, at)->lease)->job))
             return false;

@@ -261,7 +261,7 @@ bh_forecast_series_capacity(const struct bh_engine *engine, bh_node_id id)
     const struct node *node = node_at(engine, node_find(engine, id.v));
     uint64_t gpus = 0;
 
-    for (uint32_t at = node->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
+    for (uint32_t at = node->first_gpu; at; at = bh_gpu_after(engine, at))
         gpus += bh_capacity_offered(engine, gpu_at(engine, at));
     return gpus * BH_GPU_PARTS;
 }
@@ -396,7 +396,7 @@ series_grain_of(const struct bh_engine *engine, uint32_t model)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);) {
         uint32_t gpus = 0;
 
-        for (uint32_t at = node_at(engine, slot)->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
+        for (uint32_t at = node_at(engine, slot)->first_gpu; at; at = bh_gpu_after(engine, at))
             gpus += gpu_at(engine, at)->model == model;
         if (gpus > 0 && (grain == 0 || gpus < grain))
             grain = gpus;

@@ -17,6 +17,9 @@ bh_capacity_offered(const struct bh_engine *engine, const struct gpu *gpu)
 {
     const struct node *node = node_at(engine, gpu->node);
 
+    BH_ASSERT(node->models >> gpu->model & 1 && node->reboots <= node->gpu_count);
+    BH_ASSERT((gpu->held | node->held | gpu->fenced) < 4 && (node->up | node->unchecked) < 2);
+    BH_ASSERT(gpu->health.state < BH_HEALTHS);
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node->up && !gpu->held && !node->held
            && node->reboots == 0 && !node->unchecked && bh_capacity_is_healthy(gpu);
 }
@@ -105,7 +108,7 @@ bh_capacity_slot(const struct bh_engine *engine, uint32_t slot, uint32_t slots)
     uint32_t quiet = slots & ~capacity_slots_of_suspended(engine, gpu->id);
 
     BH_ASSERT(slots != 0);
-    for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->state == BH_PARTITION_IDLE
             && partition_at(engine, at)->start < BH_GPU_SHARES_MAX)
             quiet &= ~(UINT32_C(1) << partition_at(engine, at)->start);
@@ -154,7 +157,7 @@ capacity_is_emptied(const struct bh_search *search, uint32_t gpu, uint32_t job)
 {
     const struct bh_engine *engine = search->engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
         uint32_t lease = partition_at(engine, at)->lease;
 
         if (lease && lease_at(engine, lease)->job != job && !bh_capacity_is_gone(search, lease))
@@ -311,11 +314,19 @@ capacity_block_taking(const struct bh_search *search, const struct gpu *gpu, str
                               search->taking[i].placement.start);
 }
 
+static bool
+capacity_is_alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
+{
+    return a->units == b->units && a->slices == b->slices && a->whole == b->whole;
+}
+
 void
 bh_capacity_occupancy(const struct bh_search *search, uint32_t slot, struct bh_occupancy *ret_occupancy)
 {
     const struct gpu *gpu = gpu_at(search->engine, slot);
 
+    BH_ASSERT(gpu->id != 0 && gpu->stuck <= search->engine->tables[TABLE_PARTITION].live);
+    BH_ASSERT(!gpu->pooled || capacity_is_alike(&gpu->pooled_as, &gpu->occupancy));
     if (gpu->stuck || search->gone_count || search->past_leaving || search->by_ns)
         capacity_rebuild(search, gpu, ret_occupancy);
     else

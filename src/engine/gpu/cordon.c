@@ -1,5 +1,6 @@
 #include "engine/gpu/cordon.h"
 
+#include "base/assert.h"
 #include "engine/gpu/health.h"
 #include "engine/gpu/ledger.h"
 #include "engine/gpu/unchecked.h"
@@ -23,6 +24,7 @@ bh_cordon_check(const struct bh_engine *engine, const struct bh_ev_cordon *cordo
 static void
 clear_fault(struct work *work, uint32_t slot)
 {
+    BH_ASSERT(gpu_at(work->engine, slot)->id != 0);
     if (!gpu_at(work->engine, slot)->health.waiting)
         bh_health_clear(work, slot);
 }
@@ -33,6 +35,8 @@ bh_cordon_set(struct work *work, const struct bh_ev_cordon *cordon)
     struct bh_engine *engine = work->engine;
     uint32_t gpu = gpu_find(engine, cordon->gpu.v), node = node_find(engine, cordon->node.v);
 
+    BH_ASSERT(gpu != 0 || node != 0);
+    BH_ASSERT((uint32_t)cordon->held < BH_HELDS);
     if (gpu)
         gpu_at(engine, gpu)->held = (uint8_t)cordon->held;
     else

@@ -8,8 +8,10 @@
 static void
 dedication_charge(struct bh_engine *engine, uint32_t node, uint32_t tenant)
 {
+    BH_ASSERT(node_at(engine, node)->id != 0);
+    BH_ASSERT(tenant == 0 || tenant_at(engine, tenant)->id != 0);
     node_at(engine, node)->dedicated_to = tenant;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         bh_ledger_refresh(engine, gpu);
 }
 
@@ -19,6 +21,7 @@ bh_dedication_arrive(struct bh_engine *engine, uint32_t lease)
     uint32_t node = lease_at(engine, lease)->node;
     uint32_t tenant = bh_tenant_dedicated(engine, lease_at(engine, lease)->tenant);
 
+    BH_ASSERT(lease_at(engine, lease)->id != 0 && node_at(engine, node)->id != 0);
     if (tenant == 0)
         return;
     if (node_at(engine, node)->dedicating++ == 0)
@@ -31,6 +34,7 @@ bh_dedication_leave(struct bh_engine *engine, uint32_t lease)
 {
     uint32_t node = lease_at(engine, lease)->node;
 
+    BH_ASSERT(lease_at(engine, lease)->id != 0 && node_at(engine, node)->id != 0);
     if (!bh_tenant_dedicated(engine, lease_at(engine, lease)->tenant))
         return;
     BH_ASSERT(node_at(engine, node)->dedicating > 0);

@@ -26,7 +26,7 @@ bh_exclusive_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *
     BH_ASSERT(gpu->id != 0);
     if (!gpu->lone_carve)
         return true;
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         uint32_t holder = partition_at(engine, at)->lease;
 
         if (!holder || lease_at(engine, holder)->tenant == search->tenant

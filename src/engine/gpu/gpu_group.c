@@ -57,6 +57,10 @@ gpu_group_leave(struct bh_engine *engine, uint32_t slot)
     struct gpu_group *group = gpu_group_at(engine, gpu->gpu_group);
 
     BH_ASSERT(group->gpus > 0);
+    BH_ASSERT(group->id != 0 && group->model == gpu->model);
+    BH_ASSERT(gpu->prev_in_group ? gpu_at(engine, gpu->prev_in_group)->next_in_group == slot
+                                 : group->first == slot);
+    BH_ASSERT(gpu->next_in_group == 0 || gpu_at(engine, gpu->next_in_group)->prev_in_group == slot);
     if (gpu->next_in_group)
         gpu_at(engine, gpu->next_in_group)->prev_in_group = gpu->prev_in_group;
     if (gpu->prev_in_group)
@@ -75,6 +79,8 @@ gpu_group_join(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     struct gpu_group *group;
 
+    BH_ASSERT(gpu->id != 0 && gpu->gpu_group == 0);
+    BH_ASSERT(gpu->next_in_group == 0 && gpu->prev_in_group == 0);
     gpu->gpu_group = group_for(engine, gpu->model, &gpu->occupancy);
     group = gpu_group_at(engine, gpu->gpu_group);
     gpu->next_in_group = group->first;
@@ -89,6 +95,7 @@ bh_gpu_group_update(struct bh_engine *engine, uint32_t slot, bool offered)
 {
     struct gpu *gpu = gpu_at(engine, slot);
 
+    BH_ASSERT(gpu->id != 0 && (gpu->gpu_group == 0 || gpu_group_at(engine, gpu->gpu_group)->id != 0));
     if (gpu->gpu_group && offered
         && gpu_group_matches(gpu_group_at(engine, gpu->gpu_group), gpu->model, &gpu->occupancy))
         return;

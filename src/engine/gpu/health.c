@@ -65,6 +65,8 @@ health_count(struct bh_engine *engine, struct gpu_health *health)
 {
     bool now = health_wants_service(health);
 
+    BH_ASSERT(health->state < BH_HEALTHS && health->served <= 1);
+    BH_ASSERT(engine->core.to_service >= health->served);
     engine->core.to_service += (uint32_t)now - (uint32_t)health->served;
     health->served = now;
 }
@@ -87,7 +89,7 @@ health_until_ns(const struct work *work, enum bh_gpu_health state, const struct 
 static void
 health_refresh_node(struct bh_engine *engine, uint32_t node)
 {
-    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
+    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = bh_gpu_after(engine, at))
         bh_ledger_refresh(engine, at);
 }
 
@@ -101,6 +103,9 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     bool before = health->state == BH_HEALTH_NEEDS_REBOOT;
 
     BH_ASSERT((uint32_t)next < BH_HEALTHS);
+    BH_ASSERT(gpu->id != 0 && node->id != 0);
+    BH_ASSERT(health->state < BH_HEALTHS);
+    BH_ASSERT(!before || node->reboots > 0);
     engine->core.health_moves += health->state != next;
     health->state = (uint8_t)next;
     health->since_ns = work->now_ns;
@@ -125,8 +130,9 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
 static void
 health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
 {
-    for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    BH_ASSERT(gpu_at(engine, slot)->id != 0);
+    BH_ASSERT((uint32_t)fault->ends < BH_FAULT_ENDS);
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = bh_partition_after(engine, at)) {
         struct partition *partition = partition_at(engine, at);
 
         if (partition->lease
@@ -144,8 +150,7 @@ health_job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id on
 {
     uint64_t found = 0;
 
-    for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
         uint64_t job = job_at(engine, lease_at(engine, partition->lease)->job)->id;
 
@@ -164,6 +169,7 @@ health_third_strike(struct work *work, struct gpu_health *health, uint64_t job)
 {
     uint32_t others = 0, at = 0;
 
+    BH_ASSERT(health->state < BH_HEALTHS);
     if (job == 0)
         return false;
     for (uint32_t i = 0; i < HEALTH_STRIKES; i++) {
@@ -197,6 +203,7 @@ bh_health_fault(struct work *work, const struct bh_ev_health *fault)
     enum bh_fault_then then = fault->then;
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(health->state < BH_HEALTHS);
     if (then == BH_THEN_COUNT)
         then = health_third_strike(work, health, health_job_hit(work->engine, slot, fault->partition))
                    ? BH_THEN_DRAIN
@@ -242,6 +249,7 @@ bh_health_ends(const struct bh_engine *engine, uint32_t slot)
 static void
 health_order(struct work *work, uint32_t slot, enum bh_effect_kind kind)
 {
+    BH_ASSERT(gpu_at(work->engine, slot)->health.waiting == 0);
     bh_effect_gpu(work, kind, slot);
     health_count(work->engine, &gpu_at(work->engine, slot)->health);
 }
@@ -260,7 +268,7 @@ health_recent_resets(const struct work *work, const struct gpu_health *health)
 static bool
 health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->state == BH_PARTITION_LEASED
             || partition_at(engine, at)->state == BH_PARTITION_CARVING)
             return true;
@@ -273,6 +281,7 @@ health_empty(struct work *work, uint32_t slot)
 {
     bool done = true;
 
+    BH_ASSERT(gpu_at(work->engine, slot)->leased == 0);
     for (uint32_t at = gpu_at(work->engine, slot)->first_partition; at;) {
         const struct partition *partition = partition_at(work->engine, at);
         uint32_t next = partition->next_on_gpu;
@@ -291,6 +300,8 @@ health_serve(struct work *work, uint32_t slot)
     struct gpu *gpu = gpu_at(work->engine, slot);
     struct gpu_health *health = &gpu->health;
 
+    BH_ASSERT(gpu->id != 0 && health->served);
+    BH_ASSERT(health->state < BH_HEALTHS);
     if (health->waiting)
         return;
     if (health->state == BH_HEALTH_TESTING) {
@@ -316,6 +327,7 @@ health_expire(struct work *work, uint32_t slot)
 {
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
+    BH_ASSERT(health->until_ns != 0 && health->until_ns <= work->now_ns);
     if (health->state == BH_HEALTH_WAITING)
         health_enter(work, slot, BH_HEALTH_FENCED);
     else if (health->reset_due)
@@ -336,6 +348,7 @@ bh_health_advance(struct work *work, bool tick)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot) && served < SERVED_MAX;) {
         const struct gpu_health *health = &gpu_at(engine, slot)->health;
 
+        BH_ASSERT(health->served == health_wants_service(health));
         if (tick && health->until_ns && health->until_ns <= work->now_ns)
             health_expire(work, slot);
         if (!health->served)
@@ -371,6 +384,7 @@ health_after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced
 {
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
+    BH_ASSERT(health->state == BH_HEALTH_RESETTING && health->waiting == 0);
     if (answer->outcome == BH_OUTCOME_OK) {
         health_forget_partitions(work, slot);
         memmove(&health->resets_ns[1], &health->resets_ns[0],
@@ -390,6 +404,7 @@ health_after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced
 static void
 health_after_test(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
 {
+    BH_ASSERT(gpu_at(work->engine, slot)->health.state == BH_HEALTH_TESTING);
     if (answer->outcome != BH_OUTCOME_OK)
         health_enter(work, slot, BH_HEALTH_DRAINING);
     else
@@ -404,6 +419,7 @@ bh_health_serviced(struct work *work, const struct bh_ev_serviced *answer)
     uint8_t effect = health->waiting;
 
     BH_ASSERT(slot != 0 && effect != 0);
+    BH_ASSERT(health->order != 0);
     health->waiting = 0;
     health->order = 0;
     if (health->state == BH_HEALTH_RESETTING && effect == BH_FX_RESET + 1)
@@ -420,6 +436,7 @@ bh_health_clear(struct work *work, uint32_t slot)
     enum bh_gpu_health state = (enum bh_gpu_health)health->state;
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(state < BH_HEALTHS);
     memset(health->resets_ns, 0, sizeof health->resets_ns);
     memset(health->strikes_ns, 0, sizeof health->strikes_ns);
     memset(health->strikes_job, 0, sizeof health->strikes_job);
@@ -450,7 +467,7 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
         return "waits for ever";
     if (health->reset_due && (health->state == BH_HEALTH_TESTING || health->state == BH_HEALTH_BURN_IN))
         return "is due for the reset that it had";
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->evict && !partition_at(engine, at)->lease)
             return "evicts nobody from a piece";
     return NULL;

@@ -55,9 +55,8 @@ host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts
 
     if (!search->past_leaving && !search->by_ns && search->gone_count == 0)
         return;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-             at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
             uint32_t lease = partition_at(engine, at)->lease;
             const struct job *job = job_at(engine, lease_at(engine, lease)->job);
 
@@ -112,6 +111,8 @@ host_left_now(const struct bh_search *search, uint32_t slot)
     struct host_amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
                                  (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
+    BH_ASSERT(node->cpu_used <= (uint64_t)node->leases << 32
+              && node->memory_used <= (uint64_t)node->leases << 32);
     host_add_gone(search, slot, &left);
     host_charge_taking(search, slot, &left);
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
@@ -260,6 +261,8 @@ bh_host_arrive(struct bh_engine *engine, uint32_t lease)
 {
     struct node *node = host_node_of(engine, lease);
 
+    BH_ASSERT(node->id != 0 && host_job_of(engine, lease)->id != 0);
+    BH_ASSERT(node->lasting <= node->leases && node->leases < engine->tables[TABLE_LEASE].capacity);
     node->leases++;
     node->lasting += bh_host_lasts(host_job_of(engine, lease));
     node->memory_used += host_job_of(engine, lease)->memory_mib;
@@ -273,6 +276,7 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
     struct node *node = host_node_of(engine, lease);
 
     BH_ASSERT(node->cpu_used >= host_job_of(engine, lease)->cpu_milli);
+    BH_ASSERT(node->id != 0 && host_job_of(engine, lease)->id != 0);
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
     node->cpu_used -= host_job_of(engine, lease)->cpu_milli;
 }
@@ -280,6 +284,8 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
 void
 bh_host_return(struct bh_engine *engine, uint32_t lease)
 {
+    BH_ASSERT(lease_at(engine, lease)->id != 0);
+    BH_ASSERT(node_at(engine, lease_at(engine, lease)->node)->leases > 0);
     host_node_of(engine, lease)->cpu_used += host_job_of(engine, lease)->cpu_milli;
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
 }
@@ -291,6 +297,8 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
 
     BH_ASSERT(node->leases > 0);
     BH_ASSERT(node->memory_used >= host_job_of(engine, lease)->memory_mib);
+    BH_ASSERT(node->lasting >= bh_host_lasts(host_job_of(engine, lease)));
+    BH_ASSERT(node->lasting <= node->leases && node->dedicating <= node->leases);
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
     node->leases--;
     node->lasting -= bh_host_lasts(host_job_of(engine, lease));
@@ -306,9 +314,8 @@ host_held_on(const struct bh_engine *engine, uint32_t node)
 {
     struct host_amounts held = { 0, 0 };
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-             at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
             uint32_t lease = partition_at(engine, at)->lease;
 
             if (!lease || lease_at(engine, lease)->parts[0] != at)

@@ -28,6 +28,8 @@ layout_is_under_way(const struct gpu *gpu)
 static void
 layout_want(struct bh_engine *engine, struct gpu *gpu, const struct gpu_layout *wanted)
 {
+    BH_ASSERT(gpu->id != 0 && wanted->count <= BH_LAYOUT_MAX && wanted->mode < BH_LAYOUT_MODES);
+    BH_ASSERT(engine->core.declared >= (gpu->wanted.mode != BH_LAYOUT_UNDECLARED));
     engine->core.declared -= gpu->wanted.mode != BH_LAYOUT_UNDECLARED;
     gpu->wanted = *wanted;
     if (!wanted->mode && gpu->share_limit)
@@ -44,7 +46,7 @@ layout_present(const struct bh_engine *engine, const struct gpu *gpu)
 {
     struct gpu_layout gpu_layout = { .mode = BH_LAYOUT_ONCE };
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == BH_PARTITION_CLEARING
@@ -78,6 +80,7 @@ bh_layout_set(struct work *work, const struct bh_ev_layout *event)
     struct gpu_layout wanted = layout_from_event(event);
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(event->partition_count <= BH_LAYOUT_MAX);
     if (!layout_is_under_way(gpu)) /* else the last state that was whole stays the one to go back to */
         gpu->before = gpu->wanted.mode == BH_LAYOUT_DECLARED ? gpu->wanted : layout_present(engine, gpu);
     layout_want(engine, gpu, &wanted);
@@ -139,7 +142,7 @@ static bool
 layout_is_ready(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile, uint32_t start,
                 bool carved)
 {
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->profile == profile && partition->start == start && !partition->gone
@@ -155,7 +158,7 @@ static uint32_t
 layout_find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
 {
     for (uint32_t at = layout_is_under_way(gpu) && gpu->idle ? gpu->first_partition : 0; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+         at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == BH_PARTITION_IDLE
@@ -195,6 +198,7 @@ layout_may_change(const struct bh_engine *engine, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
 
+    BH_ASSERT(gpu->wanted.mode < BH_LAYOUT_MODES && gpu->wanted.count <= BH_LAYOUT_MAX);
     return gpu->wanted.mode && gpu->gpu_layout != BH_LAYOUT_FAILED && !gpu->layout_retry_ns
            && gpu->mig_capable && layout_can_be_changed(engine, gpu) && bh_exclusive_with(engine, slot, 0);
 }
@@ -254,7 +258,7 @@ layout_is_complete(const struct bh_engine *engine, const struct gpu *gpu)
     for (uint32_t i = 0; i < gpu->wanted.count; i++)
         if (!layout_is_ready(engine, gpu, gpu->wanted.profiles[i], gpu->wanted.starts[i], true))
             return false;
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == BH_PARTITION_CLEARING
@@ -272,6 +276,8 @@ bh_layout_update(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     bool once = gpu->wanted.mode == BH_LAYOUT_ONCE;
 
+    BH_ASSERT(gpu->id != 0 && gpu->gpu_layout < BH_LAYOUT_STATES);
+    BH_ASSERT(gpu->wanted.count <= BH_LAYOUT_MAX);
     if (!layout_is_under_way(gpu) || !layout_is_complete(engine, gpu))
         return;
     if (gpu->gpu_layout == BH_LAYOUT_UNDOING)
@@ -305,6 +311,7 @@ bh_layout_failed(struct work *work, uint32_t partition_slot, uint32_t rc)
     struct bh_engine *engine = work->engine;
     struct gpu *gpu = gpu_at(engine, partition_at(engine, partition_slot)->gpu);
 
+    BH_ASSERT(gpu->id != 0 && gpu->wanted.mode < BH_LAYOUT_MODES);
     if (!gpu->wanted.mode)
         return false;
     gpu->layout_rc = rc && rc < UINT8_MAX ? (uint8_t)rc : BH_IO;

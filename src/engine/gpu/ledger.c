@@ -11,18 +11,19 @@ void
 bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
 {
     struct totals *totals = &engine->core.totals;
-    bh_part_ns elapsed;
+    uint64_t elapsed = now_ns - engine->core.now_ns;
 
     BH_ASSERT(now_ns >= engine->core.now_ns);
-    elapsed = now_ns - engine->core.now_ns;
-    totals->physical += totals->rate_physical * elapsed;
-    totals->leased_compute += totals->rate_leased_compute * elapsed;
-    totals->leased_memory += totals->rate_leased_memory * elapsed;
-    totals->unusable_compute += totals->rate_unusable_compute * elapsed;
-    totals->unusable_memory += totals->rate_unusable_memory * elapsed;
+    BH_ASSERT(totals->rate_leased_compute + totals->rate_unusable_compute <= totals->rate_physical);
+    BH_ASSERT(totals->rate_leased_memory + totals->rate_unusable_memory <= totals->rate_physical);
+    totals->physical += (bh_part_ns)totals->rate_physical * elapsed;
+    totals->leased_compute += (bh_part_ns)totals->rate_leased_compute * elapsed;
+    totals->leased_memory += (bh_part_ns)totals->rate_leased_memory * elapsed;
+    totals->unusable_compute += (bh_part_ns)totals->rate_unusable_compute * elapsed;
+    totals->unusable_memory += (bh_part_ns)totals->rate_unusable_memory * elapsed;
     for (int i = 0; i < BH_UNUSABLES; i++) {
-        totals->causes_compute[i] += totals->rate_causes_compute[i] * elapsed;
-        totals->causes_memory[i] += totals->rate_causes_memory[i] * elapsed;
+        totals->causes_compute[i] += (bh_part_ns)totals->rate_causes_compute[i] * elapsed;
+        totals->causes_memory[i] += (bh_part_ns)totals->rate_causes_memory[i] * elapsed;
     }
     engine->core.now_ns = now_ns;
 }
@@ -71,6 +72,8 @@ ledger_update(struct bh_engine *engine, uint32_t slot)
 
     BH_ASSERT(slot != 0);
     BH_ASSERT(row != 0);
+    BH_ASSERT(metered->id == tenant_at(engine, slot)->id);
+    BH_ASSERT(metered->since_ns <= engine->core.now_ns);
     bh_ledger_dedicated(engine, row, engine->core.now_ns, &metered->dedicated_compute_ns,
                         &metered->dedicated_memory_ns);
     bh_ledger_usage(engine, row, engine->core.now_ns, &compute, &memory);
@@ -87,6 +90,7 @@ bh_ledger_open(struct bh_engine *engine, uint32_t slot)
     uint32_t row = metered_find(engine, tenant->id);
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(tenant->id != 0 && tenant->metered == 0);
     tenant->metered = row ? row : bh_slot_add(engine, TABLE_METERED, tenant->id);
     metered_at(engine, tenant->metered)->since_ns = engine->core.now_ns;
 }
@@ -97,6 +101,7 @@ bh_ledger_leave(struct bh_engine *engine, uint32_t slot)
     const struct metered *metered = ledger_update(engine, slot);
 
     BH_ASSERT(metered->rate_compute == 0 && metered->rate_memory == 0);
+    BH_ASSERT(tenant_at(engine, slot)->used == 0);
     if (metered->compute_ns == 0 && metered->memory_ns == 0)
         bh_slot_remove(engine, TABLE_METERED, tenant_at(engine, slot)->metered);
 }
@@ -106,6 +111,8 @@ bh_ledger_acquire(struct bh_engine *engine, uint32_t slot, struct bh_parts parts
 {
     struct metered *metered = ledger_update(engine, slot);
 
+    BH_ASSERT(parts.compute <= BH_GPU_PARTS && parts.memory <= BH_GPU_PARTS);
+    BH_ASSERT(metered->rate_compute <= engine->core.totals.rate_physical);
     metered->rate_compute += parts.compute;
     metered->rate_memory += parts.memory;
 }
@@ -131,6 +138,7 @@ bh_ledger_debit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, 
     bh_part_ns memory = (bh_part_ns)parts.memory * had_ns;
 
     BH_ASSERT(had_ns <= span_ns);
+    BH_ASSERT(metered->id != 0);
     metered->compute_ns += compute;
     metered->memory_ns += memory;
     totals->leased_compute += compute;
@@ -271,7 +279,7 @@ ledger_in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_p
 {
     struct bh_parts sum = { 0, 0 };
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == state)
@@ -395,6 +403,12 @@ ledger_recount(struct bh_engine *engine, uint32_t slot)
     struct node *node = node_at(engine, gpu->node);
     uint8_t before = gpu->counted, now = 0;
 
+    BH_ASSERT(gpu->id != 0 && node->id != 0);
+    BH_ASSERT(gpu->model < BH_GPU_MODELS && before <= (GPU_OFFERED | GPU_EMPTY | GPU_OPEN));
+    BH_ASSERT(node->empty >= !!(before & GPU_EMPTY) && node->open >= !!(before & GPU_OPEN));
+    BH_ASSERT(core->empty[gpu->model] >= node->empty || node->models != 1u << gpu->model);
+    BH_ASSERT(core->offered[gpu->model] >= core->open[gpu->model]
+              && core->open[gpu->model] >= core->empty[gpu->model]);
     if (bh_capacity_offered(engine, gpu)) {
         bool empty = gpu->occupancy.units == 0 && !gpu->occupancy.whole;
 
@@ -422,7 +436,7 @@ ledger_equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gp
 {
     uint64_t sum = 0;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->state == BH_PARTITION_LEASED)
             sum += bh_parts_equivalent(bh_ledger_charge(gpu, partition_at(engine, at)->profile));
     return sum;
@@ -437,6 +451,7 @@ ledger_charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool be
     uint64_t sign = begins ? 1 : UINT64_MAX;
     struct metered *metered;
 
+    BH_ASSERT(at == 0 || tenant_at(engine, at)->id != 0);
     if (at == 0)
         return;
     (begins ? bh_ledger_acquire : bh_ledger_release)(engine, at, parts);
@@ -452,6 +467,7 @@ ledger_follow_dedicated(struct bh_engine *engine, struct gpu *gpu, const struct 
     uint64_t all = bh_parts_equivalent(bh_parts_add(split->leased, split->dedicated));
     bool any = split->dedicated.compute || split->dedicated.memory;
 
+    BH_ASSERT(gpu->dedicated_compute <= BH_GPU_PARTS && gpu->dedicated_memory <= BH_GPU_PARTS);
     if (!any && !gpu->dedicated_to)
         return;
     ledger_charge_dedicated(engine, gpu, false);
@@ -463,6 +479,25 @@ ledger_follow_dedicated(struct bh_engine *engine, struct gpu *gpu, const struct 
     ledger_charge_dedicated(engine, gpu, true);
 }
 
+/* Whether the GPU counts its partitions as they are. */
+static bool
+ledger_counts_partitions(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t idle = gpu->idle, leased = gpu->leased, stuck = gpu->stuck;
+
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
+        const struct partition *partition = partition_at(engine, at);
+
+        if (partition->gpu != slot || partition->next_on_gpu == at)
+            return false;
+        idle -= partition->state == BH_PARTITION_IDLE;
+        leased -= partition->state == BH_PARTITION_LEASED;
+        stuck -= partition->stuck;
+    }
+    return (idle | leased | stuck) == 0;
+}
+
 void
 bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
 {
@@ -470,6 +505,11 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
 
+    BH_ASSERT(ledger_counts_partitions(engine, slot));
+    BH_ASSERT(totals->rate_leased_compute >= gpu->leased_compute + gpu->dedicated_compute);
+    BH_ASSERT(totals->rate_leased_memory >= gpu->leased_memory + gpu->dedicated_memory);
+    BH_ASSERT(totals->rate_unusable_compute >= gpu->unusable_compute);
+    BH_ASSERT(totals->rate_unusable_memory >= gpu->unusable_memory);
     ledger_recount(engine, slot);
     bh_node_hint(engine, gpu->node)->end_ns = 0;
     bh_ledger_split(engine, slot, &split);

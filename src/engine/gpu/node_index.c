@@ -69,6 +69,7 @@ index_row_for(struct demand *demand, const struct demand_row *want)
 {
     uint32_t rarest = 0;
 
+    BH_ASSERT(demand->count <= WANTS_MAX);
     for (uint32_t i = 0; i < demand->count; i++) {
         const struct demand_row *row = &demand->asked[i];
 
@@ -99,6 +100,7 @@ index_forget_half(struct demand *demand)
 static void
 node_index_expect(struct demand *demand)
 {
+    BH_ASSERT(demand->count <= WANTS_MAX);
     if (demand->sum < demand->renew_at)
         return;
     memcpy(demand->expected, demand->asked, sizeof(demand->expected));
@@ -119,6 +121,7 @@ bh_node_index_demand(struct bh_engine *engine, uint32_t slot)
                                .cpu_milli = job->cpu_milli,
                                .memory_mib = job->memory_mib };
 
+    BH_ASSERT(job->id != 0 && demand->count <= WANTS_MAX);
     if (want.models == 0)
         return;
     index_row_for(demand, &want)->weight += job->gang;
@@ -134,6 +137,7 @@ bh_node_index_invalidate(struct bh_engine *engine, uint32_t node)
     uint32_t *next = index_next_touched(engine, node);
 
     BH_ASSERT(node != 0);
+    BH_ASSERT(node_at(engine, node)->id != 0);
     if (*next)
         return;
     *next = engine->hints.node_index_changed ? engine->hints.node_index_changed : LAST;
@@ -169,6 +173,7 @@ node_index_put_node(struct bh_engine *engine, uint32_t slot)
     struct bh_pack_node left = { .cpu_milli = index_rest_of(node->cpu_milli, node->cpu_used),
                                  .memory_mib = index_rest_of(node->memory_mib, node->memory_used) };
 
+    BH_ASSERT(node->id != 0 && node->empty <= node->gpu_count);
     if (!node->models)
         return;
     engine->hints.node_index_mixed = engine->hints.node_index_mixed || !index_is_of_one_model(node);

@@ -28,6 +28,7 @@ bh_partition_limit_shares(struct gpu *gpu)
 {
     uint32_t limit = gpu->share_limit;
 
+    BH_ASSERT(gpu->id != 0);
     if (!gpu->occupancy.shared)
         gpu->share_scale = 0;
     else if (limit > gpu->share_scale)
@@ -40,6 +41,8 @@ partition_occupy(struct gpu *gpu, const struct partition *partition)
 {
     bool first = !gpu->occupancy.shared;
 
+    BH_ASSERT(gpu->id != 0 && partition->id != 0);
+    BH_ASSERT(bh_partition_starts(partition->profile) >> partition->start & 1);
     bh_partition_add(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
     if (first && gpu->occupancy.shared)
         gpu->share_scale = gpu->share_limit;
@@ -49,6 +52,9 @@ partition_occupy(struct gpu *gpu, const struct partition *partition)
 static void
 partition_vacate(struct gpu *gpu, const struct partition *partition)
 {
+    BH_ASSERT(gpu->id != 0 && partition->id != 0);
+    BH_ASSERT(bh_partition_starts(partition->profile) >> partition->start & 1);
+    BH_ASSERT(!bh_occupancy_is_empty(&gpu->occupancy));
     bh_partition_remove(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
     bh_partition_limit_shares(gpu);
 }
@@ -60,6 +66,7 @@ partition_clear_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
     struct bh_occupancy full = gpu->occupancy;
 
+    BH_ASSERT(gpu->id != 0 && gpu->idle <= work->engine->tables[TABLE_PARTITION].live);
     for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at;) {
         const struct partition *partition = partition_at(work->engine, at);
         enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
@@ -81,6 +88,7 @@ partition_unlink_from_gpu(struct bh_engine *engine, uint32_t slot)
     struct partition *partition = partition_at(engine, slot);
     uint32_t *link = &gpu_at(engine, partition->gpu)->first_partition;
 
+    BH_ASSERT(partition->id != 0 && *link != 0);
     while (*link != slot) {
         BH_ASSERT(*link != 0);
         link = &partition_at(engine, *link)->next_on_gpu;
@@ -98,6 +106,9 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
     struct partition *partition = partition_at(engine, slot);
 
     BH_ASSERT(gpu_slot != 0);
+    BH_ASSERT(lease == 0 || lease_at(engine, lease)->id != 0);
+    BH_ASSERT(decided->start <= UINT16_MAX && decided->carve);
+    BH_ASSERT(bh_partition_exists((enum bh_gpu_model)gpu->model, decided->profile));
     partition->gpu = gpu_slot;
     partition->lease = lease;
     partition->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
@@ -128,6 +139,8 @@ partition_begin_charge(struct work *work, struct partition *partition)
     struct bh_engine *engine = work->engine;
 
     BH_ASSERT(partition->state == BH_PARTITION_LEASED && !partition->unheard);
+    BH_ASSERT(lease_at(engine, partition->lease)->id != 0);
+    BH_ASSERT(partition->unheard_ns == 0);
     if (node_at(engine, gpu_at(engine, partition->gpu)->node)->up) {
         bh_ledger_acquire(engine, lease_at(engine, partition->lease)->tenant,
                           partition_charge_of(engine, partition));
@@ -146,6 +159,8 @@ partition_end_charge(struct work *work, struct partition *partition, uint64_t un
     uint64_t had_ns = until_ns > partition->unheard_ns ? until_ns - partition->unheard_ns : 0;
 
     BH_ASSERT(partition->state == BH_PARTITION_LEASED && until_ns <= work->now_ns);
+    BH_ASSERT(lease_at(engine, partition->lease)->id != 0 && partition->unheard <= 1);
+    BH_ASSERT(partition->unheard_ns <= work->now_ns);
     if (partition->unheard)
         bh_ledger_debit(engine, tenant, partition_charge_of(engine, partition),
                         work->now_ns - partition->unheard_ns, had_ns);
@@ -161,7 +176,8 @@ bh_partition_node_changed(struct work *work, uint32_t gpu)
     struct bh_engine *engine = work->engine;
     bool up = node_at(engine, gpu_at(engine, gpu)->node)->up;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    BH_ASSERT(gpu_at(engine, gpu)->id != 0);
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
         struct partition *partition = partition_at(engine, at);
 
         if (partition->state != BH_PARTITION_LEASED || partition->unheard != up)
@@ -177,6 +193,8 @@ bh_partition_node_changed(struct work *work, uint32_t gpu)
 static void
 partition_become_leased(struct work *work, struct partition *partition)
 {
+    BH_ASSERT(partition->lease != 0 && partition->waiting == 0);
+    BH_ASSERT(!partition->stuck && !partition->unclean);
     partition->state = BH_PARTITION_LEASED;
     gpu_at(work->engine, partition->gpu)->leased++;
     partition_begin_charge(work, partition);
@@ -187,6 +205,8 @@ partition_become_idle(struct work *work, struct partition *partition)
 {
     struct gpu *gpu = gpu_at(work->engine, partition->gpu);
 
+    BH_ASSERT(gpu->id != 0);
+    BH_ASSERT(partition->waiting == 0 && !partition->stuck);
     partition->state = BH_PARTITION_IDLE;
     partition->lease = 0;
     gpu->idle++;
@@ -200,6 +220,10 @@ bh_partition_mark_ready(struct work *work, uint32_t slot)
     struct partition *partition = partition_at(work->engine, slot);
 
     BH_ASSERT(partition->state == BH_PARTITION_CARVING);
+    BH_ASSERT(partition->waiting == BH_FX_CARVE + 1 && partition->order != 0);
+    BH_ASSERT(partition->lease == 0
+              || lease_at(work->engine, partition->lease)->node
+                     == gpu_at(work->engine, partition->gpu)->node);
     partition->waiting = 0;
     partition->order = 0;
     if (partition->lease)
@@ -217,6 +241,8 @@ bh_partition_assign(struct work *work, uint32_t slot, uint32_t lease)
     uint32_t tenant = (uint32_t)tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id;
 
     BH_ASSERT(partition->state == BH_PARTITION_IDLE);
+    BH_ASSERT(partition->lease == 0 && partition->waiting == 0);
+    BH_ASSERT(gpu->idle > 0 && lease_at(work->engine, lease)->node == gpu->node);
     if (partition->tenant == 0)
         partition_count_unheld(work->engine, partition->profile, false);
     else
@@ -236,6 +262,8 @@ bh_partition_release(struct work *work, uint32_t slot)
     struct partition *partition = partition_at(engine, slot);
     uint32_t gpu = partition->gpu;
 
+    BH_ASSERT(partition->id != 0 && partition->lease != 0);
+    BH_ASSERT(gpu_at(engine, gpu)->id != 0);
     partition->evict = 0;
     if (partition->state == BH_PARTITION_CARVING) {
         partition->lease = 0;
@@ -265,6 +293,8 @@ bh_partition_clear(struct work *work, uint32_t slot, uint32_t tenant)
     struct partition *partition = partition_at(work->engine, slot);
 
     BH_ASSERT(partition->state == BH_PARTITION_IDLE);
+    BH_ASSERT(partition->lease == 0 && partition->waiting == 0);
+    BH_ASSERT(gpu_at(work->engine, partition->gpu)->idle > 0);
     partition->cleared_for = tenant;
     if (partition->tenant == 0)
         partition_count_unheld(work->engine, partition->profile, false);
@@ -283,6 +313,9 @@ bh_partition_drop(struct work *work, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, gpu_slot);
 
     BH_ASSERT(partition->state != BH_PARTITION_LEASED);
+    BH_ASSERT(partition->id != 0 && partition->lease == 0);
+    BH_ASSERT(gpu->stuck >= partition->stuck && partition->stuck <= 1);
+    BH_ASSERT(partition->state != BH_PARTITION_IDLE || gpu->idle > 0);
     if (partition->state == BH_PARTITION_CARVING)
         partition_vacate(gpu, partition);
     if (partition->state == BH_PARTITION_IDLE)
@@ -303,6 +336,8 @@ bh_partition_mark_lost(struct work *work, uint32_t slot)
     struct partition *partition = partition_at(work->engine, slot);
 
     BH_ASSERT(partition->lease != 0);
+    BH_ASSERT(partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED);
+    BH_ASSERT(partition->gone == 0);
     partition->gone = 1;
     partition->waiting = 0;
     partition->order = 0;
@@ -332,6 +367,8 @@ bh_partition_mark_stuck(struct work *work, uint32_t slot)
     struct gpu *gpu = gpu_at(work->engine, partition->gpu);
 
     BH_ASSERT(partition->state == BH_PARTITION_CLEARING && partition->unclean <= BH_UNCLEAN_TRIES);
+    BH_ASSERT(gpu->id != 0 && partition->lease == 0);
+    BH_ASSERT(partition->stuck <= 1 && gpu->stuck >= partition->stuck);
     partition->waiting = 0;
     partition->order = 0;
     if (!partition->stuck && gpu->claimed)
@@ -349,6 +386,7 @@ bh_partition_mark_unclean(struct work *work, uint32_t slot)
     struct partition *partition = partition_at(work->engine, slot);
 
     BH_ASSERT(partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_CLEARING);
+    BH_ASSERT(partition->id != 0 && partition->unclean <= BH_UNCLEAN_TRIES);
     partition->unclean += partition->unclean < BH_UNCLEAN_TRIES;
 }
 
@@ -359,6 +397,7 @@ bh_partition_quarantine(struct work *work, uint32_t slot)
     struct partition *partition = partition_at(engine, slot);
 
     BH_ASSERT(partition->state == BH_PARTITION_CARVING && partition->unclean && !partition->lease);
+    BH_ASSERT(partition->id != 0 && partition->stuck == 0);
     partition_vacate(gpu_at(engine, partition->gpu), partition);
     if (partition->tenant == 0)
         partition_count_unheld(engine, partition->profile, false);
@@ -374,8 +413,8 @@ bh_partition_retry(struct work *work, uint32_t gpu_slot)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
 
-    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at;
-         at = partition_at(work->engine, at)->next_on_gpu) {
+    BH_ASSERT(gpu->id != 0);
+    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at; at = bh_partition_after(work->engine, at)) {
         struct partition *partition = partition_at(work->engine, at);
 
         partition->unclean = partition->unclean && partition->stuck ? 1 : partition->unclean;

@@ -12,11 +12,13 @@ unchecked_put(struct work *work, uint32_t slot, bool unchecked)
     struct bh_engine *engine = work->engine;
     struct node *node = node_at(engine, slot);
 
+    BH_ASSERT(node->id != 0 && node->unchecked <= 1);
+    BH_ASSERT(engine->core.unchecked >= node->unchecked);
     if (node->unchecked == unchecked)
         return;
     node->unchecked = unchecked;
     engine->core.unchecked += unchecked ? 1u : -1u;
-    for (uint32_t gpu = node_at(engine, slot)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, slot)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         bh_ledger_refresh(engine, gpu);
     engine->hints.swept = false;
     bh_wake_window(engine);

@@ -1,5 +1,6 @@
 #include "engine/placement/limit.h"
 
+#include "base/assert.h"
 #include "engine/placement/guarantee.h"
 #include "engine/state/slots.h"
 
@@ -64,6 +65,8 @@ limit_tenant_allows(const struct bh_search *search, const struct bh_wanted *want
 {
     const struct tenant *tenant = tenant_at(search->engine, at);
 
+    BH_ASSERT(tenant->parent != at && tenant->quota_count <= BH_TENANT_QUOTAS_MAX);
+    BH_ASSERT(tenant->used <= search->engine->core.used);
     if (tenant->limit != BH_UNLIMITED) {
         *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_GPU,
                                        .tenant = { (uint32_t)tenant->id },
@@ -110,6 +113,7 @@ limit_is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, u
 {
     const struct tenant *tenant = tenant_at(engine, at);
 
+    BH_ASSERT(tenant->parent != at && tenant->quota_count <= BH_TENANT_QUOTAS_MAX);
     *ret_short = (struct bh_limit_shortage){ .filter = { .tenant = at } };
     if (tenant->limit != BH_UNLIMITED && tenant->used + wanted->equivalent > tenant->limit) {
         ret_short->by = tenant->used + wanted->equivalent - tenant->limit;

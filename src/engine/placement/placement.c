@@ -152,6 +152,8 @@ placement_is_in_vain(const struct bh_finder *finder)
     const struct bh_search *search = finder->search;
     const struct core *core = &search->engine->core;
 
+    BH_ASSERT(core->empty[finder->model] <= core->open[finder->model]);
+    BH_ASSERT(core->open[finder->model] <= core->offered[finder->model]);
     if (bh_placement_imagines(search) || bh_profile_is_share((bh_profile_id){ finder->profile }))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v
@@ -250,8 +252,7 @@ placement_next_assignment(struct bh_finder *finder, const struct bh_plan *plan,
     const struct bh_engine *engine = finder->search->engine;
     bool found = false;
 
-    for (uint32_t slot = node_at(engine, plan->node)->first_gpu; slot;
-         slot = gpu_at(engine, slot)->next_on_node) {
+    for (uint32_t slot = node_at(engine, plan->node)->first_gpu; slot; slot = bh_gpu_after(engine, slot)) {
         struct bh_assignment assignment;
         struct bh_score score;
 
@@ -368,7 +369,7 @@ placement_fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_
         return false;
     for (uint32_t by_link = 2; by_link-- > 0;)
         for (uint32_t gpu = node_at(engine, plan->node)->first_gpu;
-             gpu && ret_score->apart > (by_link ? 0 : 1); gpu = gpu_at(engine, gpu)->next_on_node)
+             gpu && ret_score->apart > (by_link ? 0 : 1); gpu = bh_gpu_after(engine, gpu))
             placement_fill_near(finder, gpu, by_link, plan, ret_score);
     return true;
 }
@@ -564,7 +565,8 @@ bh_placement_wanted(const struct bh_engine *engine, const struct bh_need *need, 
     const struct sku *sku = sku_at(engine, need->sku);
     uint32_t partitions = need->count * need->gang;
 
-    BH_ASSERT(row < sku->model_count);
+    BH_ASSERT(row < sku->model_count && sku->model_count <= BH_SKU_MODELS_MAX);
+    BH_ASSERT(sku->models[row] < BH_GPU_MODELS && sku->equivalents[row] > 0);
     return (struct bh_wanted){ .tenant = need->tenant,
                                .sku = need->sku,
                                .count = partitions,

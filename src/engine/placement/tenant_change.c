@@ -15,6 +15,8 @@
 static void
 change_write_settings(struct bh_engine *engine, struct tenant *tenant, const struct bh_ev_tenant *event)
 {
+    BH_ASSERT(engine->core.dedicated >= tenant->dedicated && tenant->dedicated <= 1);
+    BH_ASSERT(engine->core.withholders >= bh_tenant_withholds(tenant));
     engine->core.dedicated -= tenant->dedicated;
     engine->core.withholders -= bh_tenant_withholds(tenant);
     tenant->kind = (uint8_t)event->kind;
@@ -48,6 +50,7 @@ bh_tenant_expect(struct bh_engine *engine, uint32_t slot, uint64_t expected)
 {
     struct tenant *tenant = tenant_at(engine, slot);
 
+    BH_ASSERT(tenant->id != 0 && engine->core.withholders >= bh_tenant_withholds(tenant));
     engine->core.withholders -= bh_tenant_withholds(tenant);
     tenant->expected = expected;
     engine->core.withholders += bh_tenant_withholds(tenant);
@@ -56,6 +59,8 @@ bh_tenant_expect(struct bh_engine *engine, uint32_t slot, uint64_t expected)
 static void
 tenant_attach(struct bh_engine *engine, struct tenant *tenant, uint32_t parent)
 {
+    BH_ASSERT(tenant->parent == 0 || tenant_at(engine, tenant->parent)->children > 0);
+    BH_ASSERT(parent == 0 || tenant_at(engine, parent)->id != 0);
     if (tenant->parent)
         tenant_at(engine, tenant->parent)->children--;
     tenant->parent = parent;
@@ -198,6 +203,7 @@ bh_tenant_remove(struct bh_engine *engine, bh_tenant_id id)
     uint32_t slot = tenant_find(engine, id.v);
 
     BH_ASSERT(slot != 0);
+    BH_ASSERT(tenant_at(engine, slot)->children == 0 && !tenant_at(engine, slot)->removed);
     tenant_at(engine, slot)->removed = 1;
     bh_tenant_reap(engine, slot);
 }
@@ -207,6 +213,7 @@ bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
 {
     struct tenant *tenant = tenant_at(engine, slot);
 
+    BH_ASSERT(tenant->id != 0 && tenant->removed <= 1);
     if (!tenant->removed || tenant->jobs || tenant->children)
         return;
     bh_ledger_leave(engine, slot);

@@ -8,7 +8,7 @@
 static bool
 has_unclean(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->state == BH_PARTITION_CLEARING && partition_at(engine, at)->unclean)
             return true;
     return false;

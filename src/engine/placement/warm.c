@@ -19,6 +19,7 @@ bh_warm_set(struct bh_engine *engine, uint32_t profile, uint32_t ready)
 
     BH_ASSERT(profile < PROFILES_MAX);
     BH_ASSERT(ready <= BH_READY_MAX);
+    BH_ASSERT(shapes->wanted >= (shapes->ready[profile] > 0));
     shapes->wanted -= shapes->ready[profile] > 0;
     shapes->ready[profile] = (uint16_t)ready;
     shapes->wanted += ready > 0;

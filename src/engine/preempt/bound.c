@@ -70,7 +70,7 @@ bound_clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct b
     if (gpu_at(engine, gpu)->claimed
         && (request->claims_bind || bound_is_claimed(request->search, gpu_at(engine, gpu)->id)))
         return false;
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
         uint32_t lease = partition_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost *sum = &ret_figure->cost, one;
 
@@ -102,7 +102,7 @@ bound_clear_some(const struct bh_bound_request *request, uint32_t gpu, uint32_t 
     *ret_figure = nothing;
     if (bh_partition_capacity(&occupancy, (enum bh_gpu_model)gpu_at(engine, gpu)->model, profile) > 0)
         return true;
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
         uint32_t lease = partition_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost one;
 
@@ -198,7 +198,7 @@ bound_inspect(const struct bh_bound_request *request, uint32_t node, struct figu
     ret_figures->count = 0;
     if (node_at(engine, node)->gpu_count > GPUS_MAX)
         return false;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         struct bound_figure figure;
 
         if (bound_is_offered(request, gpu)

@@ -111,7 +111,7 @@ preempt_clear_place(struct scheme *scheme, const struct preempt_target *target)
     uint32_t node = gpu_at(engine, target->gpu)->node, beside;
 
     for (uint32_t at = gpu_at(engine, target->gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+         at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (!partition->lease || bh_capacity_is_gone(&scheme->search, partition->lease)
@@ -167,7 +167,7 @@ preempt_prefer_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct che
 {
     const struct bh_engine *engine = scheme->search.engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->lease)
             preempt_prefer_cheaper(scheme, lease_at(engine, partition_at(engine, at)->lease)->job, best);
 }
@@ -189,7 +189,7 @@ preempt_cheapest_near(const struct scheme *scheme, uint32_t node)
     const struct bh_engine *engine = scheme->search.engine;
     struct cheapest best = { .job = 0 };
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         preempt_prefer_cheapest_on(scheme, gpu, &best);
     return best.job;
 }
@@ -250,7 +250,7 @@ preempt_add_place(struct scheme *scheme, const struct bh_need *need, uint32_t no
     struct scheme best, next;
     bool found = false;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         if (!bh_capacity_offered(engine, gpu_at(engine, gpu))
             || bh_avoids(need, gpu_at(engine, gpu)->id, node)
             || !bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))

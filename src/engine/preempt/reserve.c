@@ -24,6 +24,7 @@ _Static_assert((int)BH_GPU_MODELS <= 64, "a set of models is a number of 64 bits
 uint32_t
 bh_reserve_model(const struct bh_engine *engine, const struct claim *claim)
 {
+    BH_ASSERT(claim->count > 0 && claim->job != 0);
     return gpu_at(engine, gpu_find(engine, claim->placements[0].gpu))->model;
 }
 
@@ -152,7 +153,7 @@ reserve_insert_end(struct reserve_ends *ends, uint64_t end_ns)
 static void
 reserve_insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
 {
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->lease)
             reserve_insert_end(ends, bh_lease_ends_ns(engine, partition_at(engine, at)->lease));
 }
@@ -160,7 +161,7 @@ reserve_insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct rese
 static void
 reserve_insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct reserve_ends *ends)
 {
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         reserve_insert_ends_on(engine, gpu, ends);
 }
 
@@ -281,12 +282,11 @@ reserve_find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_
 {
     uint64_t first_ns = UINT64_MAX;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         if (gpu_at(engine, gpu)->model != model && node_at(engine, node)->cpu_milli == 0
             && node_at(engine, node)->memory_mib == 0)
             continue; /* else what they leave of cores and memory may be what is missing */
-        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-             at = partition_at(engine, at)->next_on_gpu) {
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at)) {
             uint32_t lease = partition_at(engine, at)->lease;
             uint64_t end_ns = bh_capacity_is_leaving(engine, lease) ? 0
                               : lease                               ? bh_lease_ends_ns(engine, lease)
@@ -442,6 +442,7 @@ reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
         .engine = engine, .job = claim->job, .tenant = wanted.tenant, .past = bh_reserve_set(engine)
     };
 
+    BH_ASSERT(claim->job != 0 && claim->at_ns != 0);
     if (claim->at_ns <= engine->core.now_ns || !reserve_is_offered(engine, claim)
         || !bh_quota_permits(&search, &wanted))
         return false;

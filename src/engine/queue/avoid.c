@@ -1,5 +1,6 @@
 #include "engine/queue/avoid.h"
 
+#include "base/assert.h"
 #include "engine/state/slots.h"
 #include "engine/state/wake.h"
 
@@ -17,6 +18,7 @@ bh_avoid(struct work *work, uint32_t job, uint32_t gpu, uint32_t node)
 {
     struct class *class = class_of(work->engine, job);
 
+    BH_ASSERT(class->id != 0 && job_at(work->engine, job)->state == BH_JOB_PENDING);
     class->avoid_gpu = gpu;
     class->avoid_node = node;
     class->avoid_generation = work->engine->core.generation;
@@ -38,6 +40,7 @@ bh_avoid_left(struct work *work, uint32_t node)
     struct bh_engine *engine = work->engine;
     uint64_t soon_ns = work->now_ns + AVOID_NS;
 
+    BH_ASSERT(node_at(engine, node)->id != 0);
     if (!node_at(engine, node)->scratch_short)
         return;
     node_at(engine, node)->scratch_short = 0;

@@ -30,11 +30,26 @@ bh_claim_reserved(struct bh_engine *engine, uint32_t job)
     return engine->core.reserved ? find_claim(engine, job, true) : NULL;
 }
 
+bool
+bh_claim_of_class(const struct bh_engine *engine, uint32_t class)
+{
+    const struct core *core = &engine->core;
+
+    for (uint32_t i = 0; core->claim_count > core->reserved && i < CLAIMS_MAX; i++)
+        if (core->claims[i].job && core->claims[i].at_ns == 0
+            && job_at(engine, core->claims[i].job)->class == class)
+            return true;
+    return false;
+}
+
 void
 bh_claim_drop(struct bh_engine *engine, struct claim *claim)
 {
     BH_ASSERT(claim->job != 0);
     BH_ASSERT(engine->core.claim_count > 0);
+    BH_ASSERT(claim->count > 0 && claim->count <= BH_JOB_PARTITIONS_MAX);
+    BH_ASSERT(engine->core.reserved >= (claim->at_ns != 0));
+    BH_ASSERT(job_at(engine, claim->job)->id != 0);
     for (uint32_t i = 0; i < claim->count; i++)
         gpu_at(engine, gpu_find(engine, claim->placements[i].gpu))->claimed--;
     engine->core.reserved -= claim->at_ns != 0;
@@ -50,6 +65,7 @@ bh_claim_drop_all(struct bh_engine *engine, uint32_t job)
     struct claim *claim = bh_claim_of(engine, job);
 
     BH_ASSERT(job != 0);
+    BH_ASSERT(job_at(engine, job)->id != 0);
     if (claim)
         bh_claim_drop(engine, claim);
     claim = bh_claim_reserved(engine, job);

@@ -57,6 +57,8 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     job->memory_mib = event->memory_mib;
     job->hold = event->hold;
     job->state = BH_JOB_PENDING;
+    BH_ASSERT(job->tenant != 0 && job->sku != 0);
+    BH_ASSERT(job->count > 0 && job->count <= BH_JOB_COUNT_MAX);
     tenant_at(engine, job->tenant)->jobs++;
     sku_at(engine, job->sku)->jobs++;
     bh_pool_demand_add(engine, job->sku, (uint32_t)job->count * job->gang);
@@ -76,6 +78,8 @@ bh_job_end(struct work *work, uint32_t slot, enum bh_job_state state, enum bh_en
 
     BH_ASSERT(job->lease == 0);
     BH_ASSERT(job->state == BH_JOB_PENDING);
+    BH_ASSERT(state >= BH_JOB_COMPLETED && state < BH_JOB_STATES);
+    BH_ASSERT(job->id != 0 && (uint32_t)cause < BH_END_CAUSES);
     if (job->class)
         bh_queue_remove(engine, slot);
     bh_claim_drop_all(engine, slot);
@@ -97,6 +101,7 @@ bh_job_requeue(struct work *work, uint32_t slot, enum bh_end_cause cause)
 
     BH_ASSERT(job->lease == 0);
     BH_ASSERT(job->state == BH_JOB_PENDING);
+    BH_ASSERT(job->id != 0 && job->class == 0);
     job->cause = (uint8_t)cause;
     job->started_ns = 0;
     bh_queue_add(work->engine, slot);
@@ -110,6 +115,7 @@ bh_job_unhold(struct work *work, uint32_t slot)
     struct job *job = job_at(work->engine, slot);
 
     BH_ASSERT(job->hold);
+    BH_ASSERT(job->class != 0 && job->state == BH_JOB_PENDING);
     bh_queue_remove(work->engine, slot);
     job->hold = 0;
     job->sequence = work->engine->core.next_sequence++;
@@ -125,6 +131,8 @@ bh_job_attach_lease(struct work *work, uint32_t slot, uint32_t lease)
 
     BH_ASSERT(job->state == BH_JOB_PENDING);
     BH_ASSERT(job->lease == 0);
+    BH_ASSERT(job->class != 0 && job->verdict < BH_END_CAUSES);
+    BH_ASSERT(lease_at(engine, lease)->job == slot);
     bh_queue_remove(engine, slot);
     bh_claim_drop_all(engine, slot);
     job->lease = lease;
@@ -146,6 +154,8 @@ bh_job_detach(struct work *work, uint32_t slot)
     struct job *job = job_at(engine, slot);
 
     BH_ASSERT(job->lease != 0);
+    BH_ASSERT(job->state != BH_JOB_PENDING && job->state < BH_JOB_COMPLETED);
+    BH_ASSERT(job->contract == BH_CONTRACT_NEVER || engine->core.preemptible_jobs[job->priority] > 0);
     bh_effect_job(work, slot); /* while its lease can still be told */
     bh_preemptible_remove(engine, slot);
     job->lease = 0;

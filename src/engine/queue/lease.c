@@ -98,6 +98,8 @@ lease_list_leaving(struct bh_engine *engine, uint32_t slot)
     struct lease *lease = lease_at(engine, slot);
     uint32_t *head = &engine->core.leaving;
 
+    BH_ASSERT(lease->id != 0 && lease->next_leaving == 0 && lease->prev_leaving == 0);
+    BH_ASSERT(*head == 0 || lease_at(engine, *head)->prev_leaving == 0);
     lease->next_leaving = *head;
     if (*head)
         lease_at(engine, *head)->prev_leaving = slot;
@@ -109,6 +111,9 @@ lease_unlist_leaving(struct bh_engine *engine, uint32_t slot)
 {
     struct lease *lease = lease_at(engine, slot);
 
+    BH_ASSERT(lease->prev_leaving ? lease_at(engine, lease->prev_leaving)->next_leaving == slot
+                                  : engine->core.leaving == slot);
+    BH_ASSERT(lease->next_leaving == 0 || lease_at(engine, lease->next_leaving)->prev_leaving == slot);
     if (lease->next_leaving)
         lease_at(engine, lease->next_leaving)->prev_leaving = lease->prev_leaving;
     if (lease->prev_leaving)
@@ -153,6 +158,11 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *chang
     uint64_t due_ns = bh_lease_deadline_ns(work->engine, slot);
 
     BH_ASSERT(rule->act != NULL);
+    BH_ASSERT(lease->id != 0 && job_at(work->engine, lease->job)->lease != 0);
+    BH_ASSERT(node_at(work->engine, lease->node)->id != 0
+              && lease->tenant == job_at(work->engine, lease->job)->tenant);
+    BH_ASSERT(lease->state != LEASE_SUSPENDED || work->engine->core.suspended > 0);
+    BH_ASSERT(lease->state < LEASE_STATES && (uint32_t)change->event < LEASE_EVENTS);
     if (lease->state == LEASE_SUSPENDED) {
         work->engine->core.suspended--;
         bh_claim_drop_all(work->engine, lease->job);
@@ -186,6 +196,7 @@ lease_chain(struct work *work, uint32_t job_slot, uint32_t slot)
     struct bh_engine *engine = work->engine;
     uint32_t *link = &job_at(engine, job_slot)->lease;
 
+    BH_ASSERT(lease_at(engine, slot)->job == job_slot);
     if (*link == 0) {
         bh_job_attach_lease(work, job_slot, slot);
         return;
@@ -203,6 +214,8 @@ bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t 
     struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, job_slot);
 
+    BH_ASSERT(job->id != 0 && node_at(engine, node)->id != 0);
+    BH_ASSERT(decision->member < job->gang && engine->core.suspended <= engine->tables[TABLE_LEASE].live);
     lease->job = job_slot;
     lease->tenant = job->tenant;
     lease->node = node;
@@ -228,6 +241,7 @@ bh_lease_add_partition(struct work *work, uint32_t slot, uint32_t at, const stru
     uint32_t partition;
 
     BH_ASSERT(at < lease->count);
+    BH_ASSERT(lease->parts[at] == 0 && (lease->state == LEASE_CARVING || lease->state == LEASE_SUSPENDED));
     if (decided->carve) {
         partition = bh_partition_carve(work, decided, slot);
     } else {
@@ -246,10 +260,13 @@ lease_release_partitions(struct work *work, uint32_t slot)
     struct lease *lease = lease_at(work->engine, slot);
     struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
 
+    BH_ASSERT(lease->id != 0 && lease->count <= BH_JOB_COUNT_MAX);
     bh_quota_release(work->engine, &held);
     for (uint32_t i = 0; i < lease->count; i++)
-        if (lease->parts[i])
+        if (lease->parts[i]) {
+            BH_ASSERT(partition_at(work->engine, lease->parts[i])->lease == slot);
             bh_partition_release(work, lease->parts[i]);
+        }
     memset(lease->parts, 0, sizeof(lease->parts));
     bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a decided on its way changes no ledger */
     bh_wake_queue(work->engine);
@@ -262,6 +279,7 @@ lease_disband(struct work *work, uint32_t job)
     struct bh_engine *engine = work->engine;
     uint32_t at = 0, next = job_at(engine, job)->lease;
 
+    BH_ASSERT(next != 0 && lease_at(engine, next)->job == job);
     while ((at = bh_gang_next(engine, job, at)) != 0) {
         bh_host_leave(engine, at);
         lease_release_partitions(work, at);
@@ -280,6 +298,8 @@ lease_disband(struct work *work, uint32_t job)
 static void
 lease_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
+    BH_ASSERT(lease_at(work->engine, slot)->state == LEASE_STARTING);
+    BH_ASSERT(lease_at(work->engine, slot)->waiting == 0);
     job_at(work->engine, lease_at(work->engine, slot)->job)->carve_failures = 0;
     bh_effect_lease(work, BH_FX_START, slot);
     bh_wake_queue(work->engine); /* it may make way for a higher one from now on */
@@ -288,6 +308,8 @@ lease_start(struct work *work, uint32_t slot, const struct lease_change *change)
 static void
 lease_resume(struct work *work, uint32_t slot, const struct lease_change *change)
 {
+    BH_ASSERT(lease_at(work->engine, slot)->state == LEASE_RESUMING);
+    BH_ASSERT(lease_at(work->engine, slot)->waiting == 0);
     bh_effect_lease(work, BH_FX_RESUME, slot);
 }
 
@@ -307,6 +329,8 @@ lease_run(struct work *work, uint32_t slot, const struct lease_change *change)
     struct job *job = job_at(work->engine, lease->job);
     uint64_t began_ns;
 
+    BH_ASSERT(lease->state == LEASE_RUNNING && lease->since_ns <= work->now_ns);
+    BH_ASSERT(lease->waiting == BH_FX_START + 1 || lease->waiting == BH_FX_RESUME + 1);
     lease->waiting = 0;
     lease->order = 0;
     began_ns = lease_time_of(work, change, lease->since_ns);
@@ -322,6 +346,8 @@ lease_run(struct work *work, uint32_t slot, const struct lease_change *change)
 static void
 lease_freeze(struct work *work, uint32_t slot, const struct lease_change *change)
 {
+    BH_ASSERT(lease_at(work->engine, slot)->waiting == 0);
+    BH_ASSERT(lease_at(work->engine, slot)->state == LEASE_SUSPENDING);
     lease_at(work->engine, slot)->for_job = change->for_job;
     bh_effect_lease(work, BH_FX_SUSPEND, slot);
 }
@@ -329,6 +355,7 @@ lease_freeze(struct work *work, uint32_t slot, const struct lease_change *change
 static void
 lease_pause_clock(struct work *work, struct lease *lease)
 {
+    BH_ASSERT(lease->since_ns <= work->now_ns);
     lease->ran_ns += work->now_ns - lease->since_ns;
     lease->since_ns = work->now_ns;
 }
@@ -338,6 +365,8 @@ lease_put_aside(struct work *work, uint32_t slot, const struct lease_change *cha
 {
     struct lease *lease = lease_at(work->engine, slot);
 
+    BH_ASSERT(lease->waiting == BH_FX_SUSPEND + 1 && lease->state == LEASE_SUSPENDED);
+    BH_ASSERT(lease->parts[0] != 0);
     lease->waiting = 0;
     lease->order = 0;
     lease_pause_clock(work, lease);
@@ -353,6 +382,7 @@ lease_resume_timers(struct work *work, uint32_t slot, const struct lease_change 
     struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
 
     BH_ASSERT(held.count > 0);
+    BH_ASSERT(lease_at(work->engine, slot)->state == LEASE_RECARVING);
     lease_at(work->engine, slot)->for_job = 0;
     lease_at(work->engine, slot)->since_ns = work->now_ns;
     bh_host_return(work->engine, slot);
@@ -366,6 +396,8 @@ lease_order_stop(struct work *work, uint32_t slot)
     struct lease *lease = lease_at(work->engine, slot);
     uint64_t grace_ns = job_at(work->engine, lease->job)->grace_ns;
 
+    BH_ASSERT(lease->state == LEASE_STOPPING);
+    BH_ASSERT(job_at(work->engine, lease->job)->lease != 0);
     lease->kill_ns = grace_ns > UINT64_MAX - work->now_ns ? UINT64_MAX : work->now_ns + grace_ns;
     bh_effect_lease(work, BH_FX_STOP, slot);
 }
@@ -375,6 +407,8 @@ lease_stop(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
+    BH_ASSERT((uint32_t)change->cause < BH_END_CAUSES);
+    BH_ASSERT(lease->state == LEASE_STOPPING);
     lease->stop_cause = (uint8_t)change->cause;
     if (change->for_job)
         lease->for_job = change->for_job;
@@ -400,6 +434,7 @@ lease_stop_again(struct work *work, uint32_t slot, const struct lease_change *ch
 {
     struct lease *lease = lease_at(work->engine, slot);
 
+    BH_ASSERT(lease->stop_cause < BH_END_CAUSES && lease->waiting == BH_FX_STOP + 1);
     if (change->cause == BH_END_CANCELLED || change->cause == BH_END_TENANT_REMOVED
         || (change->cause == BH_END_DATASET && lease->stop_cause != BH_END_CANCELLED
             && lease->stop_cause != BH_END_TENANT_REMOVED))
@@ -473,6 +508,7 @@ lease_conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_
     enum fate fate = lease_fate_of(job, cause, exit_status);
     bool waits = job->scratch && cause == BH_END_START_FAILED;
 
+    BH_ASSERT(job->lease != 0 && job->state < BH_JOB_COMPLETED);
     if (cause != BH_END_PREEMPTED && cause != BH_END_MOVED)
         bh_wake_window(work->engine);
     lease_disband(work, slot);
@@ -500,6 +536,8 @@ lease_retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t 
     struct lease_change others = { .event = LEASE_STOP, .cause = cause };
 
     BH_ASSERT(lease->state == LEASE_DONE);
+    BH_ASSERT(job->id != 0 && job->lease != 0);
+    BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
     lease->waiting = 0;
     lease->order = 0;
     bh_host_leave(engine, slot);
@@ -566,6 +604,7 @@ lease_miss_start(struct work *work, uint32_t slot, const struct lease_change *ch
     uint32_t at = lease_at(engine, slot)->job, node = lease_at(engine, slot)->node;
     struct job *job = job_at(engine, at);
 
+    BH_ASSERT(job->lease != 0 && node_at(engine, node)->id != 0);
     bool waited = job->scratch;
 
     if (change->elsewhere && !change->refused && !change->scratch)
@@ -601,6 +640,8 @@ lease_end(struct work *work, uint32_t slot, const struct lease_change *change)
     const struct lease *lease = lease_at(work->engine, slot);
     enum bh_end_cause cause = change->cause;
 
+    BH_ASSERT(lease->stop_cause < BH_END_CAUSES && (uint32_t)cause < BH_END_CAUSES);
+    BH_ASSERT(lease->state == LEASE_DONE);
     work->ended_ns = lease_end_of(work, lease, change);
     work->lost = change->cause == BH_END_NODE_LOST && change->at_ns == 0;
     if (lease->stop_cause != BH_END_NONE && !lease_ended_first(lease, change))
@@ -619,6 +660,7 @@ lease_end(struct work *work, uint32_t slot, const struct lease_change *change)
 static void
 lease_abandon(struct work *work, uint32_t slot, const struct lease_change *change)
 {
+    BH_ASSERT(lease_at(work->engine, slot)->state == LEASE_CARVING);
     lease_blame(work, lease_at(work->engine, slot)->job, change->cause, change->for_job);
     lease_conclude(work, lease_at(work->engine, slot)->job, change->cause, 0);
 }
@@ -649,6 +691,7 @@ lease_fail_carve(struct work *work, uint32_t slot, const struct lease_change *ch
     uint32_t job_slot = lease_at(engine, slot)->job;
     struct job *job = job_at(engine, job_slot);
 
+    BH_ASSERT(job->lease != 0 && lease_at(engine, slot)->state == LEASE_CARVING);
     lease_disband(work, job_slot);
     job->carve_failures++;
     if (job->carve_failures > CARVE_FAILURES_MAX) {

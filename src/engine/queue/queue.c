@@ -8,6 +8,7 @@
 #include "engine/queue/claim.h"
 #include "engine/state/gang.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 #include "engine/state/wake.h"
 
 /* How long it may run, in powers of two: a short job must not stand behind a long one of
@@ -114,6 +115,8 @@ bh_queue_add(struct bh_engine *engine, uint32_t slot)
 
     BH_ASSERT(job->state == BH_JOB_PENDING);
     BH_ASSERT(job->class == 0);
+    BH_ASSERT(job->id != 0 && class->id != 0);
+    BH_ASSERT(before == 0 || job_at(engine, before)->class == class_slot);
     job->class = class_slot;
     job->prev = before;
     job->next = before ? job_at(engine, before)->next : class->head;
@@ -141,6 +144,9 @@ bh_queue_remove(struct bh_engine *engine, uint32_t slot)
 
     BH_ASSERT(class_slot != 0);
     BH_ASSERT(class->jobs > 0);
+    BH_ASSERT(job->prev ? job_at(engine, job->prev)->next == slot : class->head == slot);
+    BH_ASSERT(job->next ? job_at(engine, job->next)->prev == slot : class->tail == slot);
+    BH_ASSERT(engine->core.pending > 0 && engine->core.pending_members >= job->gang);
     if (class->head == slot)
         bh_wake_class(engine, class_slot);
     if (job->prev)
@@ -182,6 +188,8 @@ bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
 static bool
 queue_is_deferred(const struct bh_engine *engine, const struct hint *hint)
 {
+    BH_ASSERT(hint->generation <= engine->core.generation + 1);
+    BH_ASSERT(hint->until_ns <= engine->core.now_ns || hint->until_ns >= engine->hints.wake_ns);
     if (hint->generation != engine->core.generation + 1)
         return false;
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
@@ -192,6 +200,8 @@ bh_queue_is_blocked(const struct bh_engine *engine, uint32_t class)
 {
     const struct hint *hint = bh_class_hint(engine, class);
 
+    BH_ASSERT(hint->blocked_at <= engine->hints.changes + 1);
+    BH_ASSERT(bh_tenant_hint(engine, hint->within)->changes <= engine->hints.changes);
     if (hint->blocked_at <= engine->hints.all_changes
         || hint->blocked_at <= bh_tenant_hint(engine, hint->within)->changes)
         return false;
@@ -264,6 +274,7 @@ queue_sink(struct bh_engine *engine, uint32_t at)
     struct bh_queue_entry moved = *queue_at(engine, at);
     uint32_t count = engine->hints.queue_count;
 
+    BH_ASSERT(at < count);
     for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
         if (below + 1 < count
             && bh_queue_before(engine, queue_at(engine, below + 1), queue_at(engine, below)))
@@ -281,6 +292,7 @@ build_queue(struct bh_engine *engine)
     uint32_t count = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
+        BH_ASSERT(bh_sound_class(engine, slot));
         if (class_at(engine, slot)->hold || bh_queue_is_blocked(engine, slot))
             continue;
         bh_queue_entry_of_class(engine, slot, queue_at(engine, count));
@@ -324,6 +336,8 @@ bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry, uin
     struct hint *hint =
         entry->class ? bh_class_hint(engine, entry->class) : bh_lease_hint(engine, entry->lease);
 
+    BH_ASSERT(entry->class ? class_at(engine, entry->class)->id != 0
+                           : lease_at(engine, entry->lease)->id != 0);
     hint->generation = engine->core.generation + 1;
     hint->until_ns = until_ns;
     hint->blocked_at = 0;
@@ -337,6 +351,8 @@ bh_queue_block(struct bh_engine *engine, uint32_t class, uint32_t within, uint64
     struct bh_queue_entry entry = { .class = class };
     struct hint *hint = bh_class_hint(engine, class);
 
+    BH_ASSERT(tenant_at(engine, within)->id != 0);
+    BH_ASSERT(class_at(engine, class)->id != 0);
     bh_queue_defer(engine, &entry, until_ns);
     hint->blocked_at = engine->hints.changes + 1;
     hint->within = within;

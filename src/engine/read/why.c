@@ -78,8 +78,7 @@ why_suspended(const struct bh_engine *engine, const struct lease *lease, struct 
     for (uint32_t i = 0; i < lease->count; i++) {
         uint32_t gpu = gpu_find(engine, lease->placements[i].gpu);
 
-        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-             at = partition_at(engine, at)->next_on_gpu)
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
             if (partition_at(engine, at)->lease)
                 why_name_holder(engine, partition_at(engine, at)->lease, reason);
     }
@@ -139,7 +138,7 @@ why_capacity_when_empty(const struct bh_engine *engine, const struct bh_need *ne
     const struct sku *sku = sku_at(engine, need->sku);
     uint32_t capacity = 0;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         struct bh_occupancy empty = { .share_limit = gpu_at(engine, gpu)->share_limit };
 
         if (gpu_at(engine, gpu)->managed
@@ -163,7 +162,7 @@ why_has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, u
     struct bh_occupancy leased = { .share_limit = gpu->share_limit };
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
 
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (why_is_leased(partition))
@@ -204,7 +203,7 @@ why_survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, 
     if (!bh_capacity_offered(engine, gpu))
         return;
     field->up++;
-    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at)) {
         const struct partition *partition = partition_at(engine, at);
 
         if (!why_is_leased(partition))
@@ -517,7 +516,7 @@ why_is_behind(const struct bh_search *base, const struct bh_need *need, struct b
 static void
 why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
 {
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->lease)
             why_name_holder(engine, partition_at(engine, at)->lease, reason);
 }
@@ -526,7 +525,7 @@ why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reas
 static void
 why_name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
         why_name_holders_on(engine, gpu, reason);
 }
 

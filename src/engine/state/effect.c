@@ -9,6 +9,8 @@ bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
     struct bh_step *step = work->step;
     struct bh_effect *effect = &step->effects[step->effect_count];
 
+    BH_ASSERT((uint32_t)kind < BH_EFFECT_KINDS);
+    BH_ASSERT(kind == BH_FX_JOB || node_at(work->engine, node)->id != 0);
     _Static_assert(BH_EFFECTS_MAX <= 1 << BH_ORDER_BITS, "orders have numbers of their own");
     BH_ASSERT(step->effect_count < BH_EFFECTS_MAX);
     *effect = (struct bh_effect){ .kind = kind,
@@ -19,7 +21,7 @@ bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
 }
 
 static struct bh_partition
-partition_of(const struct bh_engine *engine, const struct partition *partition)
+effect_partition_of(const struct bh_engine *engine, const struct partition *partition)
 {
     return (struct bh_partition){ .partition = { partition->id },
                                   .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
@@ -35,11 +37,12 @@ bh_effect_of_partition(const struct bh_engine *engine, uint32_t slot, struct bh_
     const struct gpu *gpu = gpu_at(engine, partition->gpu);
 
     BH_ASSERT(partition->waiting != 0);
+    BH_ASSERT(partition->waiting <= BH_EFFECT_KINDS && gpu->id != 0);
     *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(partition->waiting - 1),
                                       .order = partition->order,
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
                                       .lease = { lease_at(engine, partition->lease)->id },
-                                      .partition = partition_of(engine, partition) };
+                                      .partition = effect_partition_of(engine, partition) };
     ret_effect->tenant.v =
         partition->state == BH_PARTITION_CLEARING ? partition->cleared_for : partition->tenant;
 }
@@ -51,6 +54,7 @@ bh_effect_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_effe
     const struct job *job = job_at(engine, lease->job);
 
     BH_ASSERT(lease->waiting != 0);
+    BH_ASSERT(lease->waiting <= BH_EFFECT_KINDS && job->id != 0);
     *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(lease->waiting - 1),
                                       .order = lease->order,
                                       .node = { (uint32_t)node_at(engine, lease->node)->id },
@@ -71,6 +75,8 @@ bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t slot)
     struct lease *lease = lease_at(work->engine, slot);
     struct bh_effect *effect = bh_effect_add(work, kind, lease->node);
 
+    BH_ASSERT(lease->id != 0 && lease->state != LEASE_DONE);
+    BH_ASSERT(kind == BH_FX_START || kind == BH_FX_SUSPEND || kind == BH_FX_RESUME || kind == BH_FX_STOP);
     lease->order = effect->order;
     lease->waiting = (uint8_t)(kind + 1);
     bh_effect_of_lease(work->engine, slot, effect);
@@ -82,6 +88,9 @@ bh_effect_partition(struct work *work, enum bh_effect_kind kind, uint32_t slot)
     struct partition *partition = partition_at(work->engine, slot);
     struct bh_effect *effect = bh_effect_add(work, kind, gpu_at(work->engine, partition->gpu)->node);
 
+    BH_ASSERT(partition->id != 0);
+    BH_ASSERT(kind == BH_FX_CARVE || kind == BH_FX_DESTROY);
+    BH_ASSERT(partition->state == (kind == BH_FX_CARVE ? BH_PARTITION_CARVING : BH_PARTITION_CLEARING));
     partition->order = effect->order;
     partition->waiting = (uint8_t)(kind + 1);
     bh_effect_of_partition(work->engine, slot, effect);
@@ -93,6 +102,7 @@ bh_effect_of_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_effect
     const struct gpu *gpu = gpu_at(engine, slot);
 
     BH_ASSERT(gpu->health.waiting != 0);
+    BH_ASSERT(gpu->health.waiting <= BH_EFFECT_KINDS && gpu->id != 0);
     *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(gpu->health.waiting - 1),
                                       .order = gpu->health.order,
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
@@ -105,6 +115,8 @@ bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t slot)
     struct gpu *gpu = gpu_at(work->engine, slot);
     struct bh_effect *effect = bh_effect_add(work, kind, gpu->node);
 
+    BH_ASSERT(kind == BH_FX_RESET || kind == BH_FX_TEST);
+    BH_ASSERT(gpu->health.waiting == 0 && gpu->health.order == 0);
     gpu->health.order = effect->order;
     gpu->health.waiting = (uint8_t)(kind + 1);
     bh_effect_of_gpu(work->engine, slot, effect);
@@ -129,6 +141,8 @@ bh_effect_job(struct work *work, uint32_t slot)
     const struct lease *lease = lease_at(work->engine, job->lease);
     struct bh_effect *effect = effect_find_job(work, job->id);
 
+    BH_ASSERT(job->id != 0 && job->state < BH_JOB_STATES);
+    BH_ASSERT(job->cause < BH_END_CAUSES && (job->lease == 0 || lease->job == slot));
     if (!effect)
         effect = bh_effect_add(work, BH_FX_JOB, lease->node);
     effect->job.v = job->id;

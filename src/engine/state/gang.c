@@ -12,10 +12,13 @@
 uint32_t
 bh_gang_next(const struct bh_engine *engine, uint32_t job, uint32_t lease)
 {
-    lease = lease ? lease_at(engine, lease)->next_member : job_at(engine, job)->lease;
-    while (lease && lease_at(engine, lease)->state == LEASE_DONE)
-        lease = lease_at(engine, lease)->next_member;
-    return lease;
+    uint32_t next = lease ? lease_at(engine, lease)->next_member : job_at(engine, job)->lease;
+
+    BH_ASSERT(next == 0 || next != lease);
+    while (next && lease_at(engine, next)->state == LEASE_DONE)
+        next = lease_at(engine, next)->next_member;
+    BH_ASSERT(next == 0 || lease_at(engine, next)->job == job);
+    return next;
 }
 
 uint32_t

@@ -86,6 +86,18 @@ slots_home_of(uint64_t id, uint32_t mask)
     return (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 32) & mask;
 }
 
+/* Whether the slot at that place of the index was put there by its id: it is at home, or behind
+ * others. */
+static bool
+slots_may_stand(const struct bh_engine *engine, enum table_kind kind, uint32_t at)
+{
+    const uint32_t *index = slots_index_of(engine, kind);
+    uint32_t mask = engine->tables[kind].index_mask;
+    uint64_t id = slots_id_at(engine, kind, index[at]);
+
+    return id != 0 && (slots_home_of(id, mask) == at || index[(at - 1) & mask] != 0);
+}
+
 /* Where the id stands in the index, or the empty place where it would. */
 static uint32_t
 slots_probe(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
@@ -94,8 +106,10 @@ slots_probe(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
     uint32_t mask = engine->tables[kind].index_mask;
     uint32_t at = slots_home_of(id, mask);
 
-    while (index[at] && slots_id_at(engine, kind, index[at]) != id)
+    while (index[at] && slots_id_at(engine, kind, index[at]) != id) {
+        BH_ASSERT(slots_may_stand(engine, kind, at));
         at = (at + 1) & mask;
+    }
     return at;
 }
 
@@ -116,10 +130,12 @@ bh_slot_add(struct bh_engine *engine, enum table_kind kind, uint64_t id)
 {
     struct table *table = &engine->tables[kind];
     uint32_t slot = table->free_head;
+    uint32_t at = slots_probe(engine, kind, id);
     struct slot *head;
 
-    BH_ASSERT(id != 0);
+    BH_ASSERT(id != 0 && slots_index_of(engine, kind)[at] == 0);
     BH_ASSERT(table->live < table->capacity);
+    BH_ASSERT(table->free_head <= table->high && (table->free_head == 0) == (table->live == table->high));
     if (slot == 0)
         slot = ++table->high;
     head = bh_slot_at(engine, kind, slot);
@@ -129,7 +145,7 @@ bh_slot_add(struct bh_engine *engine, enum table_kind kind, uint64_t id)
     head->next_free = 0;
     head->id = id;
     table->live++;
-    slots_index_of(engine, kind)[slots_probe(engine, kind, id)] = slot;
+    slots_index_of(engine, kind)[at] = slot;
     return slot;
 }
 
@@ -156,10 +172,12 @@ bh_slot_remove(struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 {
     struct table *table = &engine->tables[kind];
     struct slot *head = bh_slot_at(engine, kind, slot);
+    uint32_t at = slots_probe(engine, kind, head->id);
 
     BH_ASSERT(slot != 0 && slot <= table->high);
-    BH_ASSERT(head->id != 0);
-    slots_unindex(engine, kind, slots_probe(engine, kind, head->id));
+    BH_ASSERT(head->id != 0 && slots_index_of(engine, kind)[at] == slot);
+    BH_ASSERT(table->live > 0 && table->free_head <= table->high);
+    slots_unindex(engine, kind, at);
     memset(head, 0, table->slot_size);
     head->next_free = table->free_head;
     table->free_head = slot;

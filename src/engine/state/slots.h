@@ -1,6 +1,7 @@
 #ifndef BH_ENGINE_STATE_SLOTS_H
 #define BH_ENGINE_STATE_SLOTS_H
 
+#include "base/assert.h"
 #include "engine/state/state_internal.h"
 
 /* Slot tables: records of one size in the engine's block, found by id through an
@@ -61,6 +62,27 @@ BH_SLOT_ACCESSOR(class, TABLE_CLASS)
 BH_SLOT_ACCESSOR(gpu_group, TABLE_GPU_GROUP)
 BH_SLOT_ACCESSOR(metered, TABLE_METERED)
 #undef BH_SLOT_ACCESSOR
+
+/* The next partition on the same GPU, and the next GPU on the same node; 0 is none. */
+static inline uint32_t
+bh_partition_after(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct partition *partition = partition_at(engine, slot);
+    uint32_t next = partition->next_on_gpu;
+
+    BH_ASSERT(next == 0 || (partition_at(engine, next)->gpu == partition->gpu && next != slot));
+    return next;
+}
+
+static inline uint32_t
+bh_gpu_after(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t next = gpu->next_on_node;
+
+    BH_ASSERT(next == 0 || (gpu_at(engine, next)->node == gpu->node && gpu_at(engine, next)->id > gpu->id));
+    return next;
+}
 
 /* for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) */
 bool bh_slot_next(const struct bh_engine *engine, enum table_kind kind, uint32_t *slot);

@@ -1,10 +1,13 @@
 #include "engine/state/wake.h"
 
+#include "base/assert.h"
 #include "engine/state/slots.h"
 
 void
 bh_wake_class(struct bh_engine *engine, uint32_t class)
 {
+    BH_ASSERT(class_at(engine, class)->id != 0);
+    BH_ASSERT(class_at(engine, class)->jobs > 0);
     *bh_class_hint(engine, class) = (struct hint){ 0 };
     engine->hints.settled = false;
 }

@@ -1,6 +1,8 @@
 #ifndef BH_ENGINE_STATE_WORK_INTERNAL_H
 #define BH_ENGINE_STATE_WORK_INTERNAL_H
 
+#include <string.h>
+
 #include "engine/state/outcome.h"
 #include "engine/state/state_internal.h"
 
@@ -28,15 +30,24 @@ struct work {
     struct bh_engine *engine;
     struct bh_step *step;
     uint64_t now_ns, seq;
-    uint64_t ended_ns;  /* when the job ended that is ended just now; 0: now */
-    bool lost;          /* nobody knows when: it was not heard of since its node went */
-    struct bunch bunch; /* being decided */
-    struct rest rest;   /* being applied */
+    uint64_t ended_ns; /* when the job ended that is ended just now; 0: now */
+    bool lost;         /* nobody knows when: it was not heard of since its node went */
+    struct rest rest;  /* being applied */
     /* jobs (slots) that are to make way for the job (id) that claimed room last */
     uint64_t victims_for;
     uint32_t victim_count;
     uint32_t victims[32];
     uint64_t of_age_ns; /* when the next lease may make way that was too young */
+    struct bunch bunch; /* being decided; last, for its places are never cleared */
 };
+
+/* A step that begins. */
+static inline void
+bh_work_init(struct work *work, struct bh_engine *engine, struct bh_step *step)
+{
+    memset(work, 0, offsetof(struct work, bunch.placements));
+    work->engine = engine;
+    work->step = step;
+}
 
 #endif

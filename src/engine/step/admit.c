@@ -11,6 +11,7 @@
 #include "engine/queue/jobs.h"
 #include "engine/queue/lease.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 
 enum {
     CLASSES_SPARE = 3, /* one event by itself queues at most so many jobs again or anew */
@@ -217,6 +218,7 @@ admit_answer(struct bh_engine *engine, const struct bh_event *event, enum bh_eff
 
     if (!slot)
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    BH_ASSERT(bh_sound_partition(engine, slot));
     if (partition->waiting != effect + 1u)
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     if ((uint32_t)event->u.partition.outcome >= BH_OUTCOMES)
@@ -255,6 +257,7 @@ admit_lease(struct bh_engine *engine, bh_lease_id id, enum lease_event event, st
 
     if (!slot)
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    BH_ASSERT(bh_sound_lease(engine, slot) && bh_sound_job(engine, lease_at(engine, slot)->job));
     ret_why->job.v = job_at(engine, lease_at(engine, slot)->job)->id;
     if (!bh_lease_allows(engine, slot, event))
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
@@ -336,7 +339,7 @@ admit_ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *su
                                     .count = partitions,
                                     .principal = submit->principal.v,
                                     .model = sku->models[row],
-                                    .equivalent = bh_quota_equivalent(sku->profiles[row], partitions) };
+                                    .equivalent = (uint64_t)sku->equivalents[row] * partitions };
 
         if (bh_quota_ever(engine, &wanted, ret_why))
             return true;

@@ -19,6 +19,7 @@
 #include "engine/state/gang.h"
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 
 /* ---- leases and jobs that have lost their ground ---- */
 
@@ -67,9 +68,11 @@ static bool
 decide_sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        enum bh_end_cause cause = decide_must_end(engine, slot, tick);
         const struct lease *lease = lease_at(engine, slot);
+        enum bh_end_cause cause;
 
+        BH_ASSERT(bh_sound_lease(engine, slot));
+        cause = decide_must_end(engine, slot, tick);
         if (cause == BH_END_NONE)
             continue;
         *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP,
@@ -280,19 +283,6 @@ decide_wait_until(const struct work *work, const struct bh_queue_entry *entry)
     return decide_sooner(until_ns, work->of_age_ns, now_ns);
 }
 
-/* Room is being made for a job of the class. */
-static bool
-decide_has_claim(const struct bh_engine *engine, uint32_t class)
-{
-    const struct core *core = &engine->core;
-
-    for (uint32_t i = 0; core->claim_count > core->reserved && i < CLAIMS_MAX; i++)
-        if (core->claims[i].job && core->claims[i].at_ns == 0
-            && job_at(engine, core->claims[i].job)->class == class)
-            return true;
-    return false;
-}
-
 /* A limit holds the class back, and making others leave would not help. */
 static bool
 decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry)
@@ -301,7 +291,7 @@ decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry
     struct bh_need need;
     uint32_t within;
 
-    if (!entry->class || decide_has_claim(engine, entry->class))
+    if (!entry->class || bh_claim_of_class(engine, entry->class))
         return false;
     need = bh_placement_need(engine, entry->class);
     if (!bh_preempt_in_vain(work, &need, &within))
@@ -338,6 +328,8 @@ decide_help_first(struct work *work, struct bh_decision *ret_decision)
     struct bh_queue_entry entry;
     struct bh_walk walk = { .headed = 0 };
 
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
+        BH_ASSERT(engine->core.claims[i].job == 0 || bh_sound_claim(engine, &engine->core.claims[i]));
     bh_queue_rewind(engine);
     while (bh_queue_next(engine, &entry))
         if (decide_try_entry(work, &walk, &entry, ret_decision))

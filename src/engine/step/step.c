@@ -13,6 +13,7 @@
 #include "engine/state/effect.h"
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 #include "engine/state/wake.h"
 #include "engine/step/admit.h"
 #include "engine/step/apply.h"
@@ -141,9 +142,12 @@ step_know_due(struct bh_engine *engine)
 bh_rc
 bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh_step *step)
 {
-    struct work work = { .engine = engine, .step = step };
-    bh_rc rc = step_admit(&work, event);
+    struct work work;
+    bh_rc rc;
 
+    BH_ASSERT(bh_sound_core(engine));
+    bh_work_init(&work, engine, step);
+    rc = step_admit(&work, event);
     if (rc != BH_OK)
         return rc;
     if (bh_decide_due(engine))
@@ -166,9 +170,11 @@ bh_rc
 bh_engine_replay(struct bh_engine *engine, const struct bh_event *event, const struct bh_decision *decisions,
                  uint32_t count, struct bh_step *step)
 {
-    struct work work = { .engine = engine, .step = step };
-    bh_rc rc = step_admit(&work, event);
+    struct work work;
+    bh_rc rc;
 
+    bh_work_init(&work, engine, step);
+    rc = step_admit(&work, event);
     if (rc != BH_OK)
         return rc;
     if (count > BH_DECISIONS_MAX)

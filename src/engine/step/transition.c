@@ -21,6 +21,7 @@
 #include "engine/queue/lease.h"
 #include "engine/state/effect.h"
 #include "engine/state/slots.h"
+#include "engine/state/sound.h"
 #include "engine/state/wake.h"
 
 enum { RETRIES_MAX = 64 }; /* partitions tried again in one step */
@@ -37,7 +38,7 @@ transition_retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     if (gpu->health.state == BH_HEALTH_RESETTING)
         return; /* it goes with the rest */
     for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at && *retries < RETRIES_MAX;
-         at = partition_at(work->engine, at)->next_on_gpu) {
+         at = bh_partition_after(work->engine, at)) {
         if (!partition_at(work->engine, at)->stuck || partition_at(work->engine, at)->waiting
             || bh_partition_is_given_up(work->engine, at))
             continue;
@@ -55,6 +56,55 @@ transition_retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     work->engine->hints.due_known = work->engine->hints.due_known && !gpu->stuck;
 }
 
+/* Whether a node's GPUs are as many as it says, and what is counted of them. */
+static bool
+transition_node_counts(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct node *node = node_at(engine, slot);
+    uint32_t gpus = node->gpu_count, empty = node->empty, open = node->open;
+
+    for (uint32_t gpu = node->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
+        gpus--;
+        empty -= (gpu_at(engine, gpu)->counted & GPU_EMPTY) != 0;
+        open -= (gpu_at(engine, gpu)->counted & GPU_OPEN) != 0;
+    }
+    return (gpus | empty | open) == 0;
+}
+
+/* Whether sums over few rows are what they were kept to be: a tick has the time to look. */
+static bool
+transition_counts_hold(const struct bh_engine *engine)
+{
+    const struct core *core = &engine->core;
+    uint32_t declared = core->declared, served = core->to_service, unchecked = core->unchecked;
+    uint32_t dedicated = core->dedicated, claims = core->claim_count, reserved = core->reserved;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);) {
+        unchecked -= node_at(engine, slot)->unchecked;
+        if (!bh_sound_node(engine, slot) || !transition_node_counts(engine, slot))
+            return false;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        declared -= gpu_at(engine, slot)->wanted.mode != BH_LAYOUT_UNDECLARED;
+        served -= gpu_at(engine, slot)->health.served;
+        if (!bh_sound_gpu(engine, slot))
+            return false;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
+        dedicated -= tenant_at(engine, slot)->dedicated;
+        if (!bh_sound_tenant(engine, slot))
+            return false;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_SKU, &slot);)
+        if (!bh_sound_sku(engine, slot))
+            return false;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        claims -= core->claims[i].job != 0;
+        reserved -= core->claims[i].at_ns != 0;
+    }
+    return (declared | served | unchecked | dedicated | claims | reserved) == 0;
+}
+
 static void
 transition_on_tick(struct work *work, const struct bh_event *event)
 {
@@ -64,9 +114,38 @@ transition_on_tick(struct work *work, const struct bh_event *event)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
             transition_retry_stuck(work, slot, &retries);
+    BH_ASSERT(transition_counts_hold(engine));
     bh_warm_tick(engine);
     bh_layout_tick(engine);
     engine->hints.settled = false;
+}
+
+/* ---- what events are about ---- */
+
+static bool
+transition_tenant_sound(const struct bh_engine *engine, uint32_t tenant)
+{
+    return !tenant || bh_sound_tenant(engine, tenant);
+}
+
+static bool
+transition_node_sound(const struct bh_engine *engine, uint32_t node)
+{
+    return !node || bh_sound_node(engine, node);
+}
+
+static bool
+transition_gpu_sound(const struct bh_engine *engine, uint32_t gpu)
+{
+    return !gpu || (bh_sound_gpu(engine, gpu) && bh_sound_node(engine, gpu_at(engine, gpu)->node));
+}
+
+static bool
+transition_job_sound(const struct bh_engine *engine, uint32_t job)
+{
+    uint32_t class = job_at(engine, job)->class;
+
+    return bh_sound_job(engine, job) && (!class || bh_sound_class(engine, class));
 }
 
 /* ---- configuration ---- */
@@ -141,7 +220,7 @@ transition_on_node(struct work *work, const struct bh_event *event)
         bh_node_index_invalidate(engine, slot);
     }
     engine->hints.due_known = false;
-    for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
         bh_partition_node_changed(work, gpu);
         if (node->up)
             transition_retry_stuck(work, gpu, &retries);
@@ -426,6 +505,30 @@ transition_on_release(struct work *work, const struct bh_event *event)
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
 }
 
+/* Whether the rows that the event is about are sound. */
+static bool
+transition_concerns_sound(const struct bh_engine *engine, const struct bh_event *event)
+{
+    switch ((int)event->kind) {
+    case BH_EV_TENANT:
+    case BH_EV_TENANT_REMOVE:
+        return transition_tenant_sound(engine, tenant_find(engine, event->u.tenant.tenant.v));
+    case BH_EV_NODE:
+        return transition_node_sound(engine, node_find(engine, event->u.node.node.v));
+    case BH_EV_GPU:
+        return transition_gpu_sound(engine, gpu_find(engine, event->u.gpu.gpu.v));
+    case BH_EV_HEALTH:
+        return transition_gpu_sound(engine, gpu_find(engine, event->u.health.gpu.v));
+    case BH_EV_SERVICED:
+        return transition_gpu_sound(engine, gpu_find(engine, event->u.serviced.gpu.v));
+    case BH_EV_CANCEL:
+    case BH_EV_RELEASE:
+        return transition_job_sound(engine, job_find(engine, event->u.job.job.v));
+    default:
+        return true;
+    }
+}
+
 void
 bh_transition(struct work *work, const struct bh_event *event)
 {
@@ -458,6 +561,7 @@ bh_transition(struct work *work, const struct bh_event *event)
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);
+    BH_ASSERT(transition_concerns_sound(work->engine, event));
     on[event->kind](work, event);
     bh_health_advance(work, event->kind == BH_EV_TICK);
 }

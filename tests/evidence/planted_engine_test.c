@@ -57,7 +57,9 @@ struct field {
 };
 
 #define FIELD(object, type, member, ways)                                                                    \
-    { #type "." #member, object, offsetof(struct type, member), sizeof(((struct type *)0)->member), ways }
+    {                                                                                                        \
+#type "." #member, object, offsetof(struct type, member), sizeof(((struct type *)0)->member), ways   \
+    }
 
 static const struct field fields[] = {
     FIELD(TABLE_LEASE, lease, id, MORE | OTHER | NONE),
@@ -312,8 +314,10 @@ garden_draw(struct garden *garden, uint32_t below)
 static uint32_t
 rows_of(uint32_t object)
 {
-    static const uint8_t of[] = { [CLASS_HINT] = TABLE_CLASS,   [LEASE_HINT] = TABLE_LEASE,
-                                  [TENANT_HINT] = TABLE_TENANT, [NODE_HINT] = TABLE_NODE,
+    static const uint8_t of[] = { [CLASS_HINT] = TABLE_CLASS,
+                                  [LEASE_HINT] = TABLE_LEASE,
+                                  [TENANT_HINT] = TABLE_TENANT,
+                                  [NODE_HINT] = TABLE_NODE,
                                   [LINK] = TABLE_LEASE };
 
     return object < TABLES ? object : of[object];

@@ -80,7 +80,8 @@ bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running, int3
     for (; tenant; tenant = tenant_at(engine, tenant)->parent) {
         struct tenant *at = tenant_at(engine, tenant);
 
-        BH_ASSERT(at->id != 0 && at->parent != tenant);
+        BH_ASSERT(at->id != 0 && at->parent != tenant && at->pending <= engine->core.pending + 1);
+        BH_ASSERT(at->children > 0 || at->running + at->pending <= at->jobs);
         at->running += (uint32_t)running;
         at->pending += (uint32_t)pending;
         BH_ASSERT((int32_t)at->running >= 0);

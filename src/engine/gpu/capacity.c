@@ -18,8 +18,8 @@ bh_capacity_offered(const struct bh_engine *engine, const struct gpu *gpu)
     const struct node *node = node_at(engine, gpu->node);
 
     BH_ASSERT(node->models >> gpu->model & 1 && node->reboots <= node->gpu_count);
-    BH_ASSERT(gpu->held < BH_HELDS && node->held < BH_HELDS && gpu->fenced <= FENCE_KEEPS);
-    BH_ASSERT((node->up | node->unchecked) <= 1 && gpu->health.state < BH_HEALTHS);
+    BH_ASSERT((gpu->held | node->held | gpu->fenced) < 4 && (node->up | node->unchecked) < 2);
+    BH_ASSERT(gpu->health.state < BH_HEALTHS);
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node->up && !gpu->held && !node->held
            && node->reboots == 0 && !node->unchecked && bh_capacity_is_healthy(gpu);
 }

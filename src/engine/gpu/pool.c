@@ -11,7 +11,7 @@
 enum { DEMAND_MAX = 4096 };
 
 static void *
-figures_at(const struct bh_engine *engine, uint32_t number)
+pool_figures_at(const struct bh_engine *engine, uint32_t number)
 {
     return bh_block_at(engine, engine->hints.figures_offset + (uint64_t)(number - 1) * bh_pool_bytes());
 }
@@ -34,7 +34,7 @@ bh_pool_add_model(struct bh_engine *engine, uint32_t model)
     if (profiles == 0 || core->pool_of[model] || core->pool_count == POOLS_MAX)
         return;
     core->pool_of[model] = (uint8_t)++core->pool_count;
-    bh_mig_init(figures_at(engine, core->pool_count), (enum bh_gpu_model)model);
+    bh_mig_init(pool_figures_at(engine, core->pool_count), (enum bh_gpu_model)model);
 }
 
 void
@@ -42,16 +42,16 @@ bh_pool_restore(struct bh_engine *engine)
 {
     for (uint32_t model = 0; model < MODELS_MAX; model++)
         if (engine->core.pool_of[model])
-            bh_mig_init(figures_at(engine, engine->core.pool_of[model]), (enum bh_gpu_model)model);
+            bh_mig_init(pool_figures_at(engine, engine->core.pool_of[model]), (enum bh_gpu_model)model);
 }
 
 /* The model's figures, or NULL. */
 static const struct bh_mig *
-figures_of(const struct bh_engine *engine, uint32_t model)
+pool_figures_of(const struct bh_engine *engine, uint32_t model)
 {
     uint32_t number = engine->core.pool_of[model];
 
-    return number ? figures_at(engine, number) : NULL;
+    return number ? pool_figures_at(engine, number) : NULL;
 }
 
 static struct pool *
@@ -64,7 +64,7 @@ void
 bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
 {
     struct gpu *gpu = gpu_at(engine, slot);
-    const struct bh_mig *figures = figures_of(engine, gpu->model);
+    const struct bh_mig *figures = pool_figures_of(engine, gpu->model);
     struct bh_mig_pool *pool;
 
     BH_ASSERT(gpu->id != 0 && gpu->pooled <= 1);
@@ -87,9 +87,9 @@ bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
 }
 
 static void
-count_demand(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_t partitions)
+pool_count_demand(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_t partitions)
 {
-    const struct bh_mig *figures = figures_of(engine, model);
+    const struct bh_mig *figures = pool_figures_of(engine, model);
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct pool *pool;
 
@@ -115,7 +115,7 @@ bh_pool_demand_add(struct bh_engine *engine, uint32_t slot, uint32_t partitions)
     BH_ASSERT(sku->id != 0 && sku->model_count <= BH_SKU_MODELS_MAX);
     BH_ASSERT(partitions > 0);
     for (uint32_t row = 0; row < sku->model_count; row++)
-        count_demand(engine, sku->models[row], sku->profiles[row], partitions);
+        pool_count_demand(engine, sku->models[row], sku->profiles[row], partitions);
 }
 
 _Static_assert(BH_COUNT(((struct bh_demand_view *)0)->partitions) == BH_MIG_SHAPES_MAX, "one for each shape");
@@ -123,7 +123,7 @@ _Static_assert(BH_COUNT(((struct bh_demand_view *)0)->partitions) == BH_MIG_SHAP
 bool
 bh_pool_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_view *ret_view)
 {
-    const struct bh_mig *figures = figures_of(engine, model);
+    const struct bh_mig *figures = pool_figures_of(engine, model);
     uint32_t count;
     const struct bh_profile *profile = bh_profile_first((enum bh_gpu_model)model, &count);
 
@@ -140,7 +140,7 @@ bh_pool_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_
 const struct bh_mig *
 bh_pool_prices(const struct bh_engine *engine, uint32_t model, struct bh_mig_prices *ret_prices)
 {
-    const struct bh_mig *figures = figures_of(engine, model);
+    const struct bh_mig *figures = pool_figures_of(engine, model);
     struct bh_mig_demand demand = { .weights = { 0 } };
     const struct pool *pool;
 

@@ -30,6 +30,18 @@ bh_claim_reserved(struct bh_engine *engine, uint32_t job)
     return engine->core.reserved ? find_claim(engine, job, true) : NULL;
 }
 
+bool
+bh_claim_of_class(const struct bh_engine *engine, uint32_t class)
+{
+    const struct core *core = &engine->core;
+
+    for (uint32_t i = 0; core->claim_count > core->reserved && i < CLAIMS_MAX; i++)
+        if (core->claims[i].job && core->claims[i].at_ns == 0
+            && job_at(engine, core->claims[i].job)->class == class)
+            return true;
+    return false;
+}
+
 void
 bh_claim_drop(struct bh_engine *engine, struct claim *claim)
 {

@@ -9,6 +9,9 @@
 struct claim *bh_claim_of(struct bh_engine *engine, uint32_t job);
 struct claim *bh_claim_reserved(struct bh_engine *engine, uint32_t job);
 
+/* Whether room is being made for a job of the class (slot). */
+bool bh_claim_of_class(const struct bh_engine *engine, uint32_t class);
+
 /* Give up both; give up that one. */
 void bh_claim_drop_all(struct bh_engine *engine, uint32_t job);
 void bh_claim_drop(struct bh_engine *engine, struct claim *claim);

@@ -32,7 +32,7 @@ preemptible_append(struct bh_engine *engine, uint32_t slot)
 }
 
 static void
-unlink_job(struct bh_engine *engine, uint32_t slot)
+preemptible_unlink(struct bh_engine *engine, uint32_t slot)
 {
     struct tenant_hint *tenant = bh_tenant_hint(engine, job_at(engine, slot)->tenant);
     const struct preemptible *preemptible = preemptible_at(engine, job_at(engine, slot)->lease);
@@ -54,7 +54,7 @@ unlink_job(struct bh_engine *engine, uint32_t slot)
 }
 
 static bool
-is_preemptible_job(const struct bh_engine *engine, uint32_t slot)
+preemptible_is_listed(const struct bh_engine *engine, uint32_t slot)
 {
     return job_at(engine, slot)->contract != BH_CONTRACT_NEVER;
 }
@@ -63,7 +63,7 @@ void
 bh_preemptible_add(struct bh_engine *engine, uint32_t slot)
 {
     BH_ASSERT(job_at(engine, slot)->lease != 0);
-    if (is_preemptible_job(engine, slot))
+    if (preemptible_is_listed(engine, slot))
         preemptible_append(engine, slot);
 }
 
@@ -71,13 +71,13 @@ void
 bh_preemptible_remove(struct bh_engine *engine, uint32_t slot)
 {
     BH_ASSERT(job_at(engine, slot)->lease != 0);
-    if (is_preemptible_job(engine, slot))
-        unlink_job(engine, slot);
+    if (preemptible_is_listed(engine, slot))
+        preemptible_unlink(engine, slot);
 }
 
 /* Whether a member runs already. */
 static bool
-has_begun(const struct bh_engine *engine, uint32_t slot)
+preemptible_has_begun(const struct bh_engine *engine, uint32_t slot)
 {
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;)
         if (lease_at(engine, at)->state == LEASE_RUNNING)
@@ -88,9 +88,9 @@ has_begun(const struct bh_engine *engine, uint32_t slot)
 void
 bh_preemptible_runs(struct bh_engine *engine, uint32_t slot)
 {
-    if (!is_preemptible_job(engine, slot) || has_begun(engine, slot))
+    if (!preemptible_is_listed(engine, slot) || preemptible_has_begun(engine, slot))
         return;
-    unlink_job(engine, slot);
+    preemptible_unlink(engine, slot);
     preemptible_append(engine, slot);
 }
 
@@ -114,7 +114,7 @@ bh_preemptible_since_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Whether it belongs where it stands, behind `last`. */
 static bool
-fits_behind(const struct bh_engine *engine, uint32_t slot, uint32_t last)
+preemptible_fits_behind(const struct bh_engine *engine, uint32_t slot, uint32_t last)
 {
     const struct preemptible *preemptible = preemptible_at(engine, job_at(engine, slot)->lease);
 
@@ -122,7 +122,7 @@ fits_behind(const struct bh_engine *engine, uint32_t slot, uint32_t last)
         if (lease_at(engine, at)->state == LEASE_RUNNING
             && lease_at(engine, at)->since_ns < preemptible->since_ns)
             return false;
-    return preemptible->prev == last && is_preemptible_job(engine, slot)
+    return preemptible->prev == last && preemptible_is_listed(engine, slot)
            && (!last || bh_preemptible_since_ns(engine, last) <= preemptible->since_ns);
 }
 
@@ -133,7 +133,7 @@ bh_preemptible_check(const struct bh_engine *engine, uint32_t tenant, uint32_t j
 
     for (uint32_t at = bh_preemptible_first(engine, tenant); at; at = bh_preemptible_next(engine, at)) {
         if (jobs-- == 0 || job_at(engine, at)->tenant != tenant || !job_at(engine, at)->lease
-            || !fits_behind(engine, at, last))
+            || !preemptible_fits_behind(engine, at, last))
             return false;
         last = at;
     }

@@ -292,8 +292,7 @@ build_queue(struct bh_engine *engine)
     uint32_t count = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        BH_ASSERT(bh_sound_class(engine, slot) && bh_sound_tenant(engine, class_at(engine, slot)->tenant));
-        BH_ASSERT(bh_sound_sku(engine, class_at(engine, slot)->sku));
+        BH_ASSERT(bh_sound_class(engine, slot));
         if (class_at(engine, slot)->hold || bh_queue_is_blocked(engine, slot))
             continue;
         bh_queue_entry_of_class(engine, slot, queue_at(engine, count));

@@ -19,6 +19,7 @@
 #include "engine/preempt/move.h"
 #include "engine/preempt/preempt.h"
 #include "engine/preempt/reserve.h"
+#include "engine/queue/claim.h"
 #include "engine/queue/preemptible.h"
 #include "engine/queue/queue.h"
 #include "engine/state/gang.h"
@@ -198,6 +199,9 @@ check_derived(struct check_inspection *in)
     why = bh_dedication_broken(in->engine, &id);
     if (why)
         return check_report_broken(in, "of", id, why);
+    why = bh_sound_broken(in->engine, &id);
+    if (why)
+        return check_report_broken(in, why, id, "is not sound");
     return bh_gpu_form_check(in->engine)
            || check_report_broken(in, "forms", 0, "who may use a GPU has changed");
 }
@@ -733,17 +737,6 @@ check_ledger(struct check_inspection *in)
 
 /* ---- what was decided ---- */
 
-/* Room is being made for a job of the class: it waits for that. */
-static bool
-check_has_claim(const struct bh_engine *engine, uint32_t class)
-{
-    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-        if (engine->core.claims[i].job && engine->core.claims[i].at_ns == 0
-            && job_at(engine, engine->core.claims[i].job)->class == class)
-            return true;
-    return false;
-}
-
 /* When the engine has nothing left to decide, no head of a queue could be placed; in
  * particular nobody waits whose guarantee would cover what others were given. */
 static bool
@@ -760,7 +753,7 @@ check_decided(struct check_inspection *in)
         struct bh_plan plan;
         struct bh_reason why;
 
-        if (class_at(in->engine, slot)->hold || check_has_claim(in->engine, slot)
+        if (class_at(in->engine, slot)->hold || bh_claim_of_class(in->engine, slot)
             || bh_usage_exhausted(in->engine, need.tenant, &why))
             continue;
         bh_queue_entry_of_class(in->engine, slot, &entry);

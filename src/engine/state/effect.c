@@ -21,7 +21,7 @@ bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
 }
 
 static struct bh_partition
-partition_of(const struct bh_engine *engine, const struct partition *partition)
+effect_partition_of(const struct bh_engine *engine, const struct partition *partition)
 {
     return (struct bh_partition){ .partition = { partition->id },
                                   .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
@@ -42,7 +42,7 @@ bh_effect_of_partition(const struct bh_engine *engine, uint32_t slot, struct bh_
                                       .order = partition->order,
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
                                       .lease = { lease_at(engine, partition->lease)->id },
-                                      .partition = partition_of(engine, partition) };
+                                      .partition = effect_partition_of(engine, partition) };
     ret_effect->tenant.v =
         partition->state == BH_PARTITION_CLEARING ? partition->cleared_for : partition->tenant;
 }

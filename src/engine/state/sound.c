@@ -318,7 +318,9 @@ sound_lease_held(const struct bh_engine *engine, uint32_t slot)
         if (partition->lease != slot || partition->profile != lease->placements[i].profile
             || partition->start != lease->placements[i].start
             || gpu_at(engine, partition->gpu)->id != lease->placements[i].gpu
-            || gpu_at(engine, partition->gpu)->node != lease->node)
+            || gpu_at(engine, partition->gpu)->node != lease->node
+            || (partition->state == BH_PARTITION_CARVING && lease->state != LEASE_CARVING
+                && lease->state != LEASE_RECARVING && lease->state != LEASE_STOPPING))
             return false;
     }
     return true;
@@ -382,7 +384,32 @@ bh_sound_core(const struct bh_engine *engine)
         || core->declared > gpus || core->to_service > gpus || core->unchecked > tables[TABLE_NODE].live
         || core->pool_count > POOLS_MAX || core->demand.count > WANTS_MAX)
         return false;
-    if (core->leaving && lease_at(engine, core->leaving)->prev_leaving)
-        return false;
     return core->totals.rate_physical == (uint64_t)gpus * BH_GPU_PARTS;
+}
+
+const char *
+bh_sound_broken(const struct bh_engine *engine, uint64_t *ret_slot)
+{
+    static const struct {
+        const char *name;
+        bool (*is_sound)(const struct bh_engine *, uint32_t);
+    } tables[TABLES] = {
+        [TABLE_TENANT] = { "tenant", bh_sound_tenant },
+        [TABLE_SKU] = { "sku", bh_sound_sku },
+        [TABLE_NODE] = { "node", bh_sound_node },
+        [TABLE_GPU] = { "gpu", bh_sound_gpu },
+        [TABLE_JOB] = { "job", bh_sound_job },
+        [TABLE_LEASE] = { "lease", bh_sound_lease },
+        [TABLE_CLASS] = { "class", bh_sound_class },
+        [TABLE_PARTITION] = { "partition", bh_sound_partition },
+    };
+
+    for (uint32_t kind = 0; kind < TABLES; kind++)
+        for (uint32_t slot = 0; tables[kind].name && bh_slot_next(engine, (enum table_kind)kind, &slot);)
+            if (!tables[kind].is_sound(engine, (uint32_t)(*ret_slot = slot)))
+                return tables[kind].name;
+    for (*ret_slot = 0; *ret_slot < CLAIMS_MAX; ++*ret_slot)
+        if (engine->core.claims[*ret_slot].job && !bh_sound_claim(engine, &engine->core.claims[*ret_slot]))
+            return "claim";
+    return bh_sound_core(engine) ? NULL : "core";
 }

@@ -18,4 +18,7 @@ bool bh_sound_job(const struct bh_engine *engine, uint32_t job);
 bool bh_sound_lease(const struct bh_engine *engine, uint32_t lease);
 bool bh_sound_claim(const struct bh_engine *engine, const struct claim *claim);
 
+/* What kind of row is not, and its slot; NULL: all are. */
+const char *bh_sound_broken(const struct bh_engine *engine, uint64_t *ret_slot);
+
 #endif

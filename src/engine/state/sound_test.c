@@ -20,25 +20,9 @@ busy(void)
 static bool
 all_sound(const struct bh_engine *engine)
 {
-    static bool (*const sound[TABLES])(const struct bh_engine *, uint32_t) = {
-        [TABLE_TENANT] = bh_sound_tenant,
-        [TABLE_SKU] = bh_sound_sku,
-        [TABLE_NODE] = bh_sound_node,
-        [TABLE_GPU] = bh_sound_gpu,
-        [TABLE_JOB] = bh_sound_job,
-        [TABLE_LEASE] = bh_sound_lease,
-        [TABLE_PARTITION] = bh_sound_partition,
-        [TABLE_CLASS] = bh_sound_class,
-    };
+    uint64_t slot;
 
-    for (uint32_t kind = 0; kind < TABLES; kind++)
-        for (uint32_t slot = 0; sound[kind] && bh_slot_next(engine, (enum table_kind)kind, &slot);)
-            if (!sound[kind](engine, slot))
-                return false;
-    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-        if (engine->core.claims[i].job && !bh_sound_claim(engine, &engine->core.claims[i]))
-            return false;
-    return bh_sound_core(engine);
+    return bh_sound_broken(engine, &slot) == NULL;
 }
 
 static void

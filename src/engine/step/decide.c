@@ -283,19 +283,6 @@ decide_wait_until(const struct work *work, const struct bh_queue_entry *entry)
     return decide_sooner(until_ns, work->of_age_ns, now_ns);
 }
 
-/* Room is being made for a job of the class. */
-static bool
-decide_has_claim(const struct bh_engine *engine, uint32_t class)
-{
-    const struct core *core = &engine->core;
-
-    for (uint32_t i = 0; core->claim_count > core->reserved && i < CLAIMS_MAX; i++)
-        if (core->claims[i].job && core->claims[i].at_ns == 0
-            && job_at(engine, core->claims[i].job)->class == class)
-            return true;
-    return false;
-}
-
 /* A limit holds the class back, and making others leave would not help. */
 static bool
 decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry)
@@ -304,7 +291,7 @@ decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry
     struct bh_need need;
     uint32_t within;
 
-    if (!entry->class || decide_has_claim(engine, entry->class))
+    if (!entry->class || bh_claim_of_class(engine, entry->class))
         return false;
     need = bh_placement_need(engine, entry->class);
     if (!bh_preempt_in_vain(work, &need, &within))

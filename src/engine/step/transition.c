@@ -95,6 +95,9 @@ transition_counts_hold(const struct bh_engine *engine)
         if (!bh_sound_tenant(engine, slot))
             return false;
     }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_SKU, &slot);)
+        if (!bh_sound_sku(engine, slot))
+            return false;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         claims -= core->claims[i].job != 0;
         reserved -= core->claims[i].at_ns != 0;
@@ -513,12 +516,11 @@ transition_concerns_sound(const struct bh_engine *engine, const struct bh_event 
     case BH_EV_NODE:
         return transition_node_sound(engine, node_find(engine, event->u.node.node.v));
     case BH_EV_GPU:
-    case BH_EV_HEALTH:
-    case BH_EV_SERVICED:
         return transition_gpu_sound(engine, gpu_find(engine, event->u.gpu.gpu.v));
-    case BH_EV_SUBMIT:
-        return transition_tenant_sound(engine, tenant_find(engine, event->u.submit.tenant.v))
-               && bh_sound_sku(engine, sku_find(engine, event->u.submit.sku.v));
+    case BH_EV_HEALTH:
+        return transition_gpu_sound(engine, gpu_find(engine, event->u.health.gpu.v));
+    case BH_EV_SERVICED:
+        return transition_gpu_sound(engine, gpu_find(engine, event->u.serviced.gpu.v));
     case BH_EV_CANCEL:
     case BH_EV_RELEASE:
         return transition_job_sound(engine, job_find(engine, event->u.job.job.v));

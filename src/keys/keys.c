@@ -509,7 +509,7 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
 {
     struct bh_sealed sealed;
     struct opened key = { 0 };
-    struct bh_buf cipher;
+    BH_AUTO(bh_buf_fini) struct bh_buf cipher = { .max = BH_SEALED_PLAIN_MAX + 64 };
     bh_rc rc;
 
     if (!bh_sealed_read(item, &sealed))
@@ -519,7 +519,6 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
     bh_mutex_unlock(&keys->mutex);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&cipher, BH_SEALED_PLAIN_MAX + 64);
     rc = keys_open_with(keys->crypto, &key, &sealed, &cipher, err);
     explicit_bzero(&key, sizeof key);
     if (rc == BH_OK) {
@@ -529,7 +528,6 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
     }
     if (cipher.bytes)
         explicit_bzero(cipher.bytes, cipher.size);
-    bh_buf_fini(&cipher);
     return rc;
 }
 
@@ -539,11 +537,9 @@ static bh_rc
 keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena, const char **ret_text,
                  struct bh_err *err)
 {
-    struct bh_buf plain;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf plain = { .max = BH_SEALED_PLAIN_MAX + 1 };
+    bh_rc rc = bh_keys_unseal(keys, item, &plain, err);
 
-    bh_buf_init(&plain, BH_SEALED_PLAIN_MAX + 1);
-    rc = bh_keys_unseal(keys, item, &plain, err);
     if (rc == BH_OK) {
         const char *text = bh_arena_strdup(arena, bh_buf_text(&plain));
 
@@ -553,7 +549,6 @@ keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *ar
             rc = bh_err_set(err, BH_FULL, "no room for a text of %zu bytes", plain.length);
         explicit_bzero(plain.bytes, plain.size);
     }
-    bh_buf_fini(&plain);
     return rc;
 }
 

@@ -472,13 +472,16 @@ shred_erase_name(const struct shredding *s, const struct bh_entry *entry, struct
 {
     const struct bh_store *store = &s->core->store;
     bh_rc rc = shred_record(s, entry, BH_RECORD_NAME_ERASE, err);
-
-    if (rc == BH_OK)
-        rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1, err);
-    if (rc == BH_OK)
-        rc = store->ops->erase_name(store->self, s->kind, s->name, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->erase_name(store->self, s->kind, s->name, err);
+    if (rc != BH_OK)
+        return rc;
     s->core->catalog_changed = true;
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

@@ -511,10 +511,9 @@ link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *
 {
     const char *name = bh_catalog_name_of(link->shared->core->catalog, BH_NAME_NODE, link->node.v);
     struct bh_json_writer w;
-    struct bh_buf json;
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = VERDICT_JSON_MAX };
     char *copy = NULL;
 
-    bh_buf_init(&json, VERDICT_JSON_MAX);
     bh_json_encode(&json, bh_message_fields(BH_MSG_VERDICT), verdict);
     if (bh_buf_text(&json) && json.length > 0) {
         json.length--; /* the brace; one more member comes */
@@ -530,7 +529,6 @@ link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *
         bh_buf_putc(&json, '}');
         copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
     }
-    bh_buf_fini(&json);
     return copy;
 }
 

@@ -749,11 +749,12 @@ owner_close_journal(struct bh_core *core, struct bh_err *err)
 
     if (core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);
-        if (rc == BH_OK)
-            rc = bh_core_commit(core, err);
+        if (rc != BH_OK)
+            return rc;
+        rc = bh_core_commit(core, err);
+        if (rc != BH_OK)
+            return rc;
     }
-    if (rc != BH_OK)
-        return rc;
     if (bh_journal_finish(&core->journal, err) != BH_OK)
         bh_log(STOPPED_UNSIGNED, BH_ERRLOG(err));
     if (!bh_journal_signed(&core->journal))

@@ -345,7 +345,7 @@ daemon_open_accounts(struct daemon_program *program, struct bh_err *err)
                                            .state_dir = program->config.state_dir };
     struct bh_err none;
 
-    /* Without the process nobody signs in at an issuer; all else goes on. */
+    /* Without the process there is no sign-in at an issuer; all else works. */
     if (daemon_start_fetch(program, &none) == BH_OK)
         options.https = bh_fetch_port(program->fetch);
     else

@@ -32,7 +32,7 @@ struct root {
     uint8_t wrapping[BH_KEY_BYTES];
 };
 
-/* On pages of its own: not swapped, not in a core dump, as far as the system lets us. */
+/* On pages of its own: not swapped, not in a core dump, as far as the system allows it. */
 struct secrets {
     struct root root, former; /* `former` while a rotation is not committed */
     struct opened opened[OPENED_MAX];
@@ -48,7 +48,7 @@ struct bh_keys {
     size_t count, capacity;
     bool broken; /* the tree could not be read again */
     /* owner thread */
-    size_t told;             /* rows that have a record, or need none */
+    size_t reported;         /* rows that have a record, or need none */
     size_t found[FOUND_MAX]; /* places in rows, hints only */
 };
 
@@ -143,7 +143,7 @@ bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
     }
     free(keys->rows);
     keys->rows = loaded.rows;
-    keys->count = keys->told = loaded.count;
+    keys->count = keys->reported = loaded.count;
     keys->capacity = loaded.capacity;
     memset(keys->found, 0, sizeof keys->found);
     explicit_bzero(keys->secrets->opened, sizeof keys->secrets->opened);
@@ -576,9 +576,9 @@ bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest, struct bh
 bool
 bh_keys_made(struct bh_keys *keys, struct bh_key_row *ret_row)
 {
-    if (keys->told == keys->count)
+    if (keys->reported == keys->count)
         return false;
-    *ret_row = keys->rows[keys->told++];
+    *ret_row = keys->rows[keys->reported++];
     return true;
 }
 

@@ -89,7 +89,7 @@ compare_document(void *self, const struct bh_document_row *row)
     const struct bh_claimed_document claimed = { walk->claimed, row->key, row->value };
 
     if (row->version != 1 || row->principal_id != 0)
-        bh_claims_differ(walk->claims, "a document that nobody changes was changed, or is somebody's");
+        bh_claims_differ(walk->claims, "a document that never changes was changed, or has an owner");
     bh_claims_document(walk->claims, &claimed);
     return true;
 }

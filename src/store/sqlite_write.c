@@ -42,7 +42,7 @@ bh_sqlite_rollback(void *self)
 }
 
 /* When only the flush of a commit fails, the whole transaction stands in the log, and a
- * crash now would bring it back although we say that it failed.  Another transaction in
+ * crash now would bring it back although the result says that it failed.  Another transaction in
  * its place prevents that. */
 static bh_rc
 write_overwrite_failed(struct bh_sqlite *store, struct bh_err *err)
@@ -271,7 +271,7 @@ bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct
     return bh_sqlite_written(store, &use, err);
 }
 
-/* Nobody repeats yesterday's request: the table stays as large as a day's. */
+/* No client repeats yesterday's request: the table stays as large as a day's. */
 static bh_rc
 write_drop_old_replies(struct bh_sqlite *store, uint64_t now_ns, struct bh_err *err)
 {

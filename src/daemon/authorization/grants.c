@@ -97,7 +97,7 @@ grants_deny(struct bh_core *core, const struct bh_command *command, const char *
     return bh_command_deny(core, command, tenant, denial, err);
 }
 
-/* Whoever may break the glass may be an admin of the site: the first who may only now. */
+/* A principal that may break the glass may be an admin of the site: the first who may only now. */
 static const char *
 grants_new_break_glass(const struct bh_site *before, const struct bh_site *after)
 {
@@ -129,10 +129,10 @@ grants_check_break_glass(struct bh_core *core, const struct bh_command *command,
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED,
-               "principals %.63s: you cannot let him break the glass, as you do not "
+               "principals %.63s: you cannot let them break the glass, as you do not "
                "hold %s",
                who, lacks);
-    return bh_err_hint(err, "nobody grants what he does not hold; an admin of the site can apply "
+    return bh_err_hint(err, "you can grant only what you hold; an admin of the site can apply "
                             "this");
 }
 
@@ -165,7 +165,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command, str
                "bindings[%" PRIu32 "] %.119s: you cannot give the role %s there, "
                "as you do not hold %s",
                at, binding->tenant, bh_role_names[binding->role], lacks);
-    return bh_err_hint(err, "nobody grants what he does not hold; one who holds it can apply "
+    return bh_err_hint(err, "you can grant only what you hold; one who holds it can apply "
                             "this");
 }
 
@@ -194,5 +194,5 @@ bh_grants_check_token(struct bh_core *core, const struct bh_command *command, bh
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED, "principal: its token would allow %s, which you do not hold", lacks);
-    return bh_err_hint(err, "nobody grants what he does not hold; name scopes that you hold");
+    return bh_err_hint(err, "you can grant only what you hold; name scopes that you hold");
 }

@@ -139,7 +139,7 @@ accounts_write_all(struct bh_core *core, const struct bh_accounts_change *change
     return rc;
 }
 
-/* Whether all that is written is the caller's own, or nobody's. */
+/* Whether all that is written is the caller's own, or has no owner. */
 static bool
 accounts_is_own(const struct bh_command *command)
 {
@@ -154,7 +154,7 @@ accounts_is_own(const struct bh_command *command)
     return true;
 }
 
-/* What anybody may do at the door is decided where codes and passwords are known, in
+/* What is open to all who sign in is decided where codes and passwords are known, in
  * src/people; what is another's takes account.any. */
 static struct bh_verdict
 accounts_authorise(struct bh_core *core, const struct bh_command *command, const char *verb)
@@ -204,7 +204,7 @@ bh_accounts_change(struct bh_core *core, const struct bh_command *command, struc
     entry.note = change->note;
     if (change->person)
         entry.actor.id = person;
-    if (change->res != BH_OK) { /* anybody may try; it came to nothing */
+    if (change->res != BH_OK) { /* all may try; it failed */
         entry.phase = BH_PHASE_EVENT;
         entry.dec = (struct bh_record_decision){ .rule = BH_RULE_NOT_SHOWN };
     }

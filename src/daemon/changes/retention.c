@@ -127,7 +127,7 @@ retention_find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], s
     return rc;
 }
 
-/* ---- what goes on ---- */
+/* ---- what stays ---- */
 
 /* Of the records that one pruning drops at most; one record's lists. */
 enum { CLAIMS_BYTES_MAX = 256 << 20 };

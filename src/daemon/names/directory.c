@@ -32,7 +32,7 @@ directory_copy(struct bh_arena *arena, const char *text)
 }
 
 /* The id of a tenant named in the site file; "*" and NULL are the site, 0.  A name that
- * is nobody's gets an id that is nobody's: it must never come out as the whole site. */
+ * has no tenant gets an id that no tenant has: it must never come out as the whole site. */
 static bh_tenant_id
 directory_tenant_id(const struct bh_catalog *catalog, const char *path)
 {

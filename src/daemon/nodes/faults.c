@@ -18,7 +18,7 @@ struct faults_report {
     struct bh_fault_report seen;
     struct bh_fault_remedy remedy;
     bh_partition_id partition; /* 0: it names none that stands */
-    bh_tenant_id tenant;       /* who has that; 0: nobody, or several */
+    bh_tenant_id tenant;       /* who has that; 0: no tenant, or several */
 };
 
 static struct bh_entry
@@ -171,7 +171,7 @@ faults_may_record(struct bh_core *core, struct faults_report *report)
     return capacity;
 }
 
-/* A GPU that is being dealt with already, and that nobody has any more, tells nothing new. */
+/* A GPU that is being dealt with already, and that no lease has any more, reports nothing new. */
 static bool
 faults_is_redundant(const struct faults_report *report)
 {

@@ -149,7 +149,7 @@ inventory_warn_unmanaged(const struct bh_msg_inventory *inventory, const struct 
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
- * it holds instances that are not ours. */
+ * it holds instances that are not its own. */
 static bh_rc
 inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
                      const struct bh_msg_gpu *from, struct bh_err *err)
@@ -221,7 +221,7 @@ inventory_on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
     return bh_view_gpu(core->state.engine, gpu, &view) && bh_same(view.node, node);
 }
 
-/* Pieces that should stand on the node and do not (it was restarted, say). */
+/* Partitions that should be on the node and are not (it was restarted, say). */
 static bh_rc
 inventory_find_gone_partitions(struct bh_core *core, bh_node_id node,
                                const struct bh_msg_inventory *inventory, struct bh_err *err)

@@ -289,7 +289,7 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
 
 /* ---- answers to events ---- */
 
-/* How an answer to each kind of effect is told to the engine; STOP has no answer of
+/* How an answer to each kind of effect is reported to the engine; STOP has no answer of
  * its own, the end comes instead. */
 static const struct {
     enum bh_event_kind event;

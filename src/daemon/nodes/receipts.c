@@ -8,7 +8,7 @@
 
 enum { JSON_MAX = 16 << 10 };
 
-/* Whose memory it was, as far as somebody knows. */
+/* Whose memory it was, as far as the node knows. */
 static uint32_t
 receipts_tenant_of(const struct bh_msg_receipt *receipt)
 {
@@ -95,7 +95,7 @@ bh_receipts_record(struct bh_core *core, const struct bh_msg_receipt *receipt, s
         return rc;
     bh_tally_count(&core->tally, bh_tally_scrub(receipt->method, receipt->result));
     if (receipt->result == BH_SCRUB_FAILED)
-        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_STR("why", receipt->why));
     return BH_OK;
 }

@@ -54,7 +54,7 @@ struct owner_request {
     sem_t finished;
 };
 
-/* Of the owner thread, where nobody asked for it. */
+/* Of the owner thread, where no request asked for it. */
 static const struct bh_work own_work = { .kind = BH_WORK_OWN, .owner = true };
 
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
@@ -83,8 +83,8 @@ struct bh_owner_thread {
     struct owner_request *first, **last;
     struct bh_queued_refusal *refusals;
     uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
-    uint64_t unknown_more;                     /* for whom there was no room */
-    struct bh_unauthenticated unauthenticated; /* credentials that were nobody's */
+    uint64_t unknown_more;                     /* that found no room */
+    struct bh_unauthenticated unauthenticated; /* wrong credentials */
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -647,7 +647,7 @@ owner_abandon_when_idle(struct bh_owner_thread *owner)
         owner_fail_batch(owner, NULL, &err);
 }
 
-/* The thread ends: nobody waits for it any more, now or later. */
+/* The thread ends: nothing waits for it any more, now or later. */
 static void
 owner_refuse_pending(struct bh_owner_thread *owner)
 {
@@ -739,7 +739,7 @@ bh_owner_halt(struct bh_owner_thread *owner)
 }
 
 /* The last record of a clean stop is a snapshot's; what is signed after it leaves nothing that
- * could be changed unseen while nobody serves. */
+ * could be changed unseen while no daemon runs. */
 static bh_rc
 owner_close_journal(struct bh_core *core, struct bh_err *err)
 {

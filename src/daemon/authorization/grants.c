@@ -11,17 +11,6 @@ grants_same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static const struct bh_site_principal *
-grants_principal_of(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_principal *principals = site->principals.items;
-
-    for (uint32_t i = 0; i < site->principals.count; i++)
-        if (strcmp(principals[i].name, name) == 0)
-            return &principals[i];
-    return NULL;
-}
-
 /* Whether an issuer vouches for the same people in both files: its name begins `text`. */
 static bool
 grants_same_issuer(const struct bh_site *before, const struct bh_site *after, const char *text)
@@ -41,8 +30,8 @@ grants_same_issuer(const struct bh_site *before, const struct bh_site *after, co
 static bool
 grants_same_person(const struct bh_site *before, const struct bh_site *after, const char *name)
 {
-    const struct bh_site_principal *was = grants_principal_of(before, name);
-    const struct bh_site_principal *is = grants_principal_of(after, name);
+    const struct bh_site_principal *was = bh_site_principal_named(before, name);
+    const struct bh_site_principal *is = bh_site_principal_named(after, name);
 
     return was && is && was->uid == is->uid && was->service == is->service && was->account == is->account
            && grants_same_text(was->identity, is->identity)
@@ -104,7 +93,7 @@ grants_new_break_glass(const struct bh_site *before, const struct bh_site *after
     const struct bh_site_principal *principals = after->principals.items;
 
     for (uint32_t i = 0; i < after->principals.count; i++) {
-        const struct bh_site_principal *was = grants_principal_of(before, principals[i].name);
+        const struct bh_site_principal *was = bh_site_principal_named(before, principals[i].name);
 
         if (principals[i].break_glass
             && (!was || !was->break_glass || !grants_same_person(before, after, principals[i].name)))

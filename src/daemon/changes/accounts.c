@@ -245,10 +245,7 @@ bh_accounts_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
 {
     static const enum bh_document_kind kinds[] = { BH_DOCUMENT_ACCOUNT, BH_DOCUMENT_PASSKEY,
                                                    BH_DOCUMENT_SESSION };
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .obj = { .type = "account", .id = principal },
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .obj = { .type = "account", .id = principal },
                               .verb = "account.forget" };
     struct accounts_leaving *leaving = bh_arena_alloc(core->arena, sizeof *leaving);
     struct bh_accounts_change change;

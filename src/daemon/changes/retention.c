@@ -174,10 +174,7 @@ static bh_rc
 retention_write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint64_t to,
                       struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = BH_RECORD_ROWS_BIND,
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = BH_RECORD_ROWS_BIND,
                               .obj = { .type = BH_RECORD_LOG, .id = to } };
     struct bh_bound_cursor cursor = { .table = 0 };
     BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_RECORD_BYTES_MAX };

@@ -190,9 +190,7 @@ stream_record_end(struct bh_core *core, const struct bh_command *command, struct
     const struct bh_stream_end *what = command->stream_end;
     char note[160];
     struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM },
-        .dec = { .allow = true },
-        .phase = BH_PHASE_EVENT,
+        BH_ENTRY_OF_SYSTEM,
         .obj = { .type = "stream", .id = what->seq },
         .tenant = what->tenant_id,
         .verb = END,
@@ -251,9 +249,7 @@ bh_stream_record_lost(struct bh_core *core, struct bh_err *err)
     for (uint32_t i = 0; i < lost->count && rc == BH_OK; i++) {
         const struct one *one = &lost->items[i];
         struct bh_entry entry = {
-            .actor = { .via = BH_VIA_SYSTEM },
-            .dec = { .allow = true },
-            .phase = BH_PHASE_EVENT,
+            BH_ENTRY_OF_SYSTEM,
             .obj = { .type = "stream", .id = one->seq },
             .tenant = one->tenant,
             .verb = END,

@@ -312,10 +312,7 @@ tokens_take_owned(void *self, const struct bh_token_row *row)
 bh_rc
 bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "token.revoke" };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "token.revoke" };
     struct owned *owned = bh_arena_alloc(core->arena, sizeof *owned);
     bh_rc rc;
 

@@ -24,10 +24,7 @@ struct faults_report {
 static struct bh_entry
 faults_entry_of(const struct faults_report *report)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = report->health->xid ? "node.xid" : "node.health",
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = report->health->xid ? "node.xid" : "node.health",
                               .obj = { "gpu", report->view.gpu.v } };
 
     entry.tenant = report->tenant.v;

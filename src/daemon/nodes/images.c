@@ -85,10 +85,7 @@ bh_rc
 bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image, struct bh_err *err)
 {
     char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[ROW_BYTES_MAX];
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "job.image" };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "job.image" };
     struct bh_image_row row;
     struct bh_job_view view;
     struct bh_buf json;

@@ -17,11 +17,7 @@ enum { UNMANAGED_TEXT_MAX = 4096 };
 static struct bh_entry
 inventory_report(const char *verb, const char *type, uint64_t id)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = verb,
-                              .obj = { .id = id } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = verb, .obj = { .id = id } };
 
     BH_ASSERT(strlen(type) < sizeof entry.obj.type);
     memcpy(entry.obj.type, type, strlen(type) + 1);

@@ -86,10 +86,7 @@ bh_rc
 bh_notices_record(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
                   struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .obj = { .type = "job" } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .obj = { .type = "job" } };
     struct bh_job_view view;
     bh_rc rc = bh_core_begin(core, err);
 

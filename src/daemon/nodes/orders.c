@@ -461,11 +461,7 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "node.ended",
-                              .obj = { "lease", ended->lease } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "node.ended", .obj = { "lease", ended->lease } };
     struct bh_event event = {
         .kind = BH_EV_ENDED,
         .u.ended = { { ended->lease },

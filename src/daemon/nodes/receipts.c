@@ -56,12 +56,8 @@ static bh_rc
 receipts_record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *err)
 {
     const struct bh_msg_receipt *receipt = &row->receipt;
-    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                    .dec = { .allow = true },
-                                    .phase = BH_PHASE_EVENT,
-                                    .tenant = receipts_tenant_of(receipt),
-                                    .text = row->digest,
-                                    .verb = "node.scrubbed",
+    const struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .tenant = receipts_tenant_of(receipt),
+                                    .text = row->digest, .verb = "node.scrubbed",
                                     .obj = { "piece", receipt->partition } };
 
     return bh_core_record(core, &entry, rc_of(receipt), err);

@@ -184,11 +184,7 @@ forecaster_notify(struct bh_forecaster *forecaster, struct bh_err *err)
     while (rc == BH_OK && bh_forecast_series_next(&forecaster->series, core->state.engine, &cursor, &event)) {
         const struct bh_ev_advice *advice = &event.u.advice;
         uint32_t ids[BH_ADVICE_OFS] = { advice->tenant.v, advice->node.v, advice->profile };
-        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                  .dec = { .allow = true },
-                                  .phase = BH_PHASE_EVENT,
-                                  .verb = "outlook",
-                                  .tenant = advice->tenant.v };
+        struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "outlook", .tenant = advice->tenant.v };
 
         snprintf(entry.obj.type, sizeof entry.obj.type, "%s", nouns[advice->of]);
         entry.obj.id = ids[advice->of];

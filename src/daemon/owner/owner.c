@@ -441,9 +441,7 @@ owner_run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err 
 static bh_rc
 owner_run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 {
-    struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .verb = "tick"
-    };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "tick" };
     bh_rc rc = BH_OK;
 
     for (int n = 0; n < 64 && rc == BH_OK; n++) {

@@ -15,11 +15,7 @@
 static bh_rc
 start_record(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "daemon.start",
-                              .obj = { .type = "daemon" } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "daemon.start", .obj = { .type = "daemon" } };
     uint32_t root;
     bh_rc rc = bh_inventory_lose_all(core, bh_clock_last_saved(&core->clock), err);
     if (rc != BH_OK)

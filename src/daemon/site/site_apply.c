@@ -25,9 +25,7 @@ enum {
 static bh_rc
 apply_reap_ended(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .verb = "tick"
-    };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "tick" };
     struct bh_event event = { .kind = BH_EV_TICK };
 
     return bh_core_step(core, &entry, &event, err);

@@ -92,12 +92,10 @@ struct daemon_program {
 static void
 daemon_print_help_config(void)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = 1 << 16 };
 
-    bh_buf_init(&text, 1 << 16);
     bh_params_help(&bh_daemon_params, &text);
     fputs(bh_buf_text(&text), stdout);
-    bh_buf_fini(&text);
 }
 
 struct daemon_arguments {
@@ -264,11 +262,9 @@ daemon_serve_https(struct daemon_program *program, struct bh_err *err)
                                          .self = &program->https_door,
                                          .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
-    struct bh_certificate *certificate;
+    BH_AUTO(bh_certificate_free) struct bh_certificate *certificate = NULL;
     bh_rc rc;
 
-    if (program->config.https_port == 0)
-        return BH_OK;
     program->https_door = (struct bh_request_door){ &program->core, bh_web_handle, program->web };
     rc = bh_certificate_load_or_make(program->core.crypto, program->config.state_dir, &certificate, err);
     if (rc != BH_OK)
@@ -277,13 +273,12 @@ daemon_serve_https(struct daemon_program *program, struct bh_err *err)
     options.certificate = bh_certificate_pem(certificate);
     options.key = bh_certificate_key(certificate);
     options.client_ca = bh_certificate_clients(certificate);
-    if (rc == BH_OK)
-        rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port, &options.fd,
-                           err);
-    if (rc == BH_OK)
-        rc = bh_server_start(&options, &program->https_server, err);
-    bh_certificate_free(certificate);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "https");
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port, &options.fd, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_server_start(&options, &program->https_server, err);
 }
 
 /* The blocks of addresses in a parameter, as a list. */
@@ -348,7 +343,7 @@ daemon_open_accounts(struct daemon_program *program, struct bh_err *err)
                                            .state_dir = program->config.state_dir };
     struct bh_err none;
 
-    /* Without the process nobody signs in at an issuer; all else goes on. */
+    /* Without the process there is no sign-in at an issuer; all else works. */
     if (daemon_start_fetch(program, &none) == BH_OK)
         options.https = bh_fetch_port(program->fetch);
     else
@@ -379,12 +374,13 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
                                       .streams_max = program->config.streams_max,
                                       .crowded = daemon_log_streams };
     bh_rc rc = daemon_open_core(program, err);
-
-    if (rc == BH_OK)
-        rc = bh_start_record(&program->core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_start_record(&program->core, err);
+    if (rc != BH_OK)
+        return rc;
     program->records = program->core.journal.next_seq;
-    if (rc == BH_OK)
-        rc = bh_owner_start(&program->core, &program->owner, err);
+    rc = bh_owner_start(&program->core, &program->owner, err);
     if (rc != BH_OK)
         return rc;
     program->port = options.owner = bh_owner_port(program->owner);
@@ -401,16 +397,19 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
         .api = bh_api_handle, .api_self = program->api, .crypto = &bh_crypto_openssl, .site = "Bulkhead" });
     rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_run, &program->port,
                          &program->defragger, err);
-    if (rc == BH_OK)
-        rc = bh_ticker_start(accounts_tick_ns, daemon_maintain_accounts, program->accounts,
-                             &program->accounts_ticker, err);
-    if (rc == BH_OK)
-        rc = bh_ticker_start(streams_tick_ns, daemon_expire_streams, program->streams,
-                             &program->streams_ticker, err);
-    if (rc == BH_OK)
-        rc = daemon_serve_https(program, err);
-    return rc == BH_OK ? daemon_serve_socket(program, err)
-                       : rc; /* the last: who reaches it finds the rest there */
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_ticker_start(accounts_tick_ns, daemon_maintain_accounts, program->accounts,
+                         &program->accounts_ticker, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_ticker_start(streams_tick_ns, daemon_expire_streams, program->streams, &program->streams_ticker,
+                         err);
+    if (rc == BH_OK && program->config.https_port != 0 && daemon_serve_https(program, err) != BH_OK)
+        rc = bh_err_wrap(err, "https");
+    if (rc != BH_OK)
+        return rc;
+    return daemon_serve_socket(program, err); /* the last: a client that reaches it finds the rest there */
 }
 
 /* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */

@@ -32,7 +32,7 @@ struct root {
     uint8_t wrapping[BH_KEY_BYTES];
 };
 
-/* On pages of its own: not swapped, not in a core dump, as far as the system lets us. */
+/* On pages of its own: not swapped, not in a core dump, as far as the system allows it. */
 struct secrets {
     struct root root, former; /* `former` while a rotation is not committed */
     struct opened opened[OPENED_MAX];
@@ -48,7 +48,7 @@ struct bh_keys {
     size_t count, capacity;
     bool broken; /* the tree could not be read again */
     /* owner thread */
-    size_t told;             /* rows that have a record, or need none */
+    size_t reported;         /* rows that have a record, or need none */
     size_t found[FOUND_MAX]; /* places in rows, hints only */
 };
 
@@ -143,7 +143,7 @@ bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
     }
     free(keys->rows);
     keys->rows = loaded.rows;
-    keys->count = keys->told = loaded.count;
+    keys->count = keys->reported = loaded.count;
     keys->capacity = loaded.capacity;
     memset(keys->found, 0, sizeof keys->found);
     explicit_bzero(keys->secrets->opened, sizeof keys->secrets->opened);
@@ -509,7 +509,7 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
 {
     struct bh_sealed sealed;
     struct opened key = { 0 };
-    struct bh_buf cipher;
+    BH_AUTO(bh_buf_fini) struct bh_buf cipher = { .max = BH_SEALED_PLAIN_MAX + 64 };
     bh_rc rc;
 
     if (!bh_sealed_read(item, &sealed))
@@ -519,7 +519,6 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
     bh_mutex_unlock(&keys->mutex);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&cipher, BH_SEALED_PLAIN_MAX + 64);
     rc = keys_open_with(keys->crypto, &key, &sealed, &cipher, err);
     explicit_bzero(&key, sizeof key);
     if (rc == BH_OK) {
@@ -529,7 +528,6 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
     }
     if (cipher.bytes)
         explicit_bzero(cipher.bytes, cipher.size);
-    bh_buf_fini(&cipher);
     return rc;
 }
 
@@ -539,11 +537,9 @@ static bh_rc
 keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena, const char **ret_text,
                  struct bh_err *err)
 {
-    struct bh_buf plain;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf plain = { .max = BH_SEALED_PLAIN_MAX + 1 };
+    bh_rc rc = bh_keys_unseal(keys, item, &plain, err);
 
-    bh_buf_init(&plain, BH_SEALED_PLAIN_MAX + 1);
-    rc = bh_keys_unseal(keys, item, &plain, err);
     if (rc == BH_OK) {
         const char *text = bh_arena_strdup(arena, bh_buf_text(&plain));
 
@@ -553,7 +549,6 @@ keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *ar
             rc = bh_err_set(err, BH_FULL, "no room for a text of %zu bytes", plain.length);
         explicit_bzero(plain.bytes, plain.size);
     }
-    bh_buf_fini(&plain);
     return rc;
 }
 
@@ -581,9 +576,9 @@ bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest, struct bh
 bool
 bh_keys_made(struct bh_keys *keys, struct bh_key_row *ret_row)
 {
-    if (keys->told == keys->count)
+    if (keys->reported == keys->count)
         return false;
-    *ret_row = keys->rows[keys->told++];
+    *ret_row = keys->rows[keys->reported++];
     return true;
 }
 

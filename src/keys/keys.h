@@ -28,7 +28,7 @@
  * the key, 24 bytes of nonce; all but k in base 64.  `h` commits to the plaintext, which
  * AES-GCM alone does not; the source is facts/security.md 2.2.
  *
- * Keys in memory are locked against swapping where the system lets us, wiped when
+ * Keys in memory are locked against swapping where the system allows it, wiped when
  * closed, and never stand in an error's text. */
 struct bh_keys;
 

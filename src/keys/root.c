@@ -105,11 +105,11 @@ bh_root_load(const struct bh_root_options *options, struct bh_root *ret_root, st
 {
     struct bh_root root = { .made = false };
     bool systemd = root_find_path(options, root.path, sizeof root.path);
-    bool ours = !systemd && !options->path[0];
+    bool own = !systemd && !options->path[0];
     bh_rc rc = root_read_key(root.path, systemd ? OTHERS : GROUP_AND_OTHERS, root.key, err);
 
     root.replaceable = !systemd;
-    if (rc == BH_NOT_FOUND && ours && options->make)
+    if (rc == BH_NOT_FOUND && own && options->make)
         rc = root_make(options, &root, err);
     if (rc == BH_OK && root.replaceable)
         rc = root_load_next(&root, err);

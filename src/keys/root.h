@@ -19,7 +19,7 @@ struct bh_root_options {
 
 struct bh_root {
     char path[4096];
-    bool replaceable; /* a file of ours, not a credential */
+    bool replaceable; /* a file, not a credential */
     bool made;
     bool staged; /* a rotation was begun: `next` is the other candidate */
     uint8_t key[32], next[32];

@@ -21,7 +21,7 @@ bh_key_derive(const struct bh_crypto_ops *crypto, const uint8_t key[32], const c
 
     BH_ASSERT(length <= USE_MAX);
     memcpy(info, use, length);
-    info[length] = 1; /* the first block, and we need no other */
+    info[length] = 1; /* the first block, no other is needed */
     crypto->hmac(salt, sizeof salt - 1, key, KEY_BYTES, extracted);
     crypto->hmac(extracted, sizeof extracted, info, length + 1, ret_key);
     explicit_bzero(extracted, sizeof extracted);

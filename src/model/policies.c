@@ -36,25 +36,9 @@ bh_policies_next(const struct bh_site *site, const char *tenant, uint32_t *curso
 }
 
 static bool
-policies_has_sku(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_sku *skus = site->skus.items;
-
-    for (uint32_t i = 0; i < site->skus.count; i++)
-        if (strcmp(skus[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static bool
 policies_has_dataset(const struct bh_site *site, const char *name)
 {
-    const struct bh_site_dataset *datasets = site->datasets.items;
-
-    for (uint32_t i = 0; i < site->datasets.count; i++)
-        if (strcmp(datasets[i].name, name) == 0)
-            return true;
-    return strcmp(name, "none") == 0;
+    return bh_site_dataset_named(site, name) || strcmp(name, "none") == 0;
 }
 
 static bh_rc
@@ -73,11 +57,11 @@ policies_check_skus(const struct bh_site *site, const struct bh_site_policy *pol
     const struct bh_site_policy_partitions *partitions = policy->max_sku_partitions.items;
 
     for (uint32_t i = 0; i < policy->skus.count; i++)
-        if (!policies_has_sku(site, policy->skus.items[i]))
+        if (!bh_site_sku_named(site, policy->skus.items[i]))
             return bh_err_set(err, BH_INVALID, "skus[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
                               policy->skus.items[i]);
     for (uint32_t i = 0; i < policy->max_sku_partitions.count; i++)
-        if (!policies_has_sku(site, partitions[i].sku))
+        if (!bh_site_sku_named(site, partitions[i].sku))
             return bh_err_set(err, BH_INVALID, "max_sku_partitions[%" PRIu32 "]: no SKU \"%.63s\" in this file",
                               i, partitions[i].sku);
     return BH_OK;

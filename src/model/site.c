@@ -295,6 +295,28 @@ bh_site_principal_named(const struct bh_site *site, const char *name)
     return NULL;
 }
 
+const struct bh_site_sku *
+bh_site_sku_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_sku *skus = site->skus.items;
+
+    for (uint32_t i = 0; i < site->skus.count; i++)
+        if (strcmp(skus[i].name, name) == 0)
+            return &skus[i];
+    return NULL;
+}
+
+const struct bh_site_dataset *
+bh_site_dataset_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_dataset *datasets = site->datasets.items;
+
+    for (uint32_t i = 0; i < site->datasets.count; i++)
+        if (strcmp(datasets[i].name, name) == 0)
+            return &datasets[i];
+    return NULL;
+}
+
 uint64_t
 bh_site_sku_models(const struct bh_site_sku *sku)
 {

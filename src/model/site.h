@@ -149,9 +149,11 @@ extern const struct bh_fields bh_site_fields;
 
 enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
 
-/* The tenant or the principal of that name; NULL: there is none. */
+/* What has that name; NULL: there is none. */
 const struct bh_site_tenant *bh_site_tenant_named(const struct bh_site *site, const char *name);
 const struct bh_site_principal *bh_site_principal_named(const struct bh_site *site, const char *name);
+const struct bh_site_sku *bh_site_sku_named(const struct bh_site *site, const char *name);
+const struct bh_site_dataset *bh_site_dataset_named(const struct bh_site *site, const char *name);
 
 /* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
 uint64_t bh_site_sku_models(const struct bh_site_sku *sku);

@@ -77,7 +77,7 @@ put_map(struct signer_filter_program *program, uint32_t number)
     filter_put(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
-/* Calls of another machine type (i386, x32) are none of ours. */
+/* Calls of another machine type (i386, x32) are never its own. */
 static void
 make_program(struct signer_filter_program *program)
 {

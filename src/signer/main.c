@@ -33,7 +33,7 @@ static const char usage[] =
     "--rotate makes another key, and the present one signs beside it until --retire; for\n"
     "either the signer must be stopped, and started again.\n";
 
-/* Its folder lets in nobody but us and the daemon's group: we may not give the socket away. */
+/* Its folder admits only the signer and the daemon's group: it may not give the socket away. */
 enum { CHANNEL = 3, SOCKET_MODE = 0666 };
 
 #define UNKNOWN_PEERS_PAUSE_NS (60 * BH_NS_PER_S)
@@ -130,7 +130,7 @@ signer_serve(struct bh_signer *signer, int fd)
     }
 }
 
-/* A line for the first, and at most one a minute for those after him. */
+/* A line for the first, and at most one a minute for those after it. */
 static void
 signer_log_unknown_peer(uint32_t uid)
 {
@@ -215,7 +215,7 @@ signer_prepare(const struct signer_arguments *args, struct bh_signer *signer, in
     return bh_signer_filter(err);
 }
 
-/* To the daemon that started us, as the answer to its first question. */
+/* To the daemon that started it, as the answer to its first question. */
 static void
 signer_complain(const struct bh_err *err)
 {

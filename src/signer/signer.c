@@ -65,7 +65,7 @@ signer_load_old(struct bh_signer *signer, struct bh_err *err)
     return BH_OK;
 }
 
-/* A key that audit.public does not name is not ours, whatever put it there.  The second name is that
+/* A key that audit.public does not name is not its own, whatever put it there.  The second name is that
  * of the present key after a crash in the middle of a rotation. */
 static bh_rc
 signer_check_own(struct bh_signer *signer, const char *path, struct bh_err *err)
@@ -164,7 +164,7 @@ bh_signer_close(struct bh_signer *signer)
     explicit_bzero(signer->old_private_key, sizeof signer->old_private_key);
 }
 
-/* From now on these are ours; `older` may be NULL. */
+/* From now on these are its own; `older` may be NULL. */
 static bh_rc
 signer_own(struct bh_signer *signer, const uint8_t key[32], const uint8_t *older, struct bh_err *err)
 {

@@ -98,14 +98,14 @@ audit_take_records(struct audit_walk *walk, bool *ret_any)
     walk->first = first;
     walk->hash_count = 0;
     rc = store->ops->list_hashes(store->self, first, audit_add_hash, walk, walk->err);
-    if (rc == BH_OK)
-        rc = store->ops->list_records(store->self, first, first + PAGE - 1, audit_take_leaf, walk, walk->err);
-    if (rc == BH_OK)
-        audit_take_hashes(walk, UINT64_MAX);
-    if (rc == BH_OK)
-        rc = walk->rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->list_records(store->self, first, first + PAGE - 1, audit_take_leaf, walk, walk->err);
+    if (rc != BH_OK)
+        return rc;
+    audit_take_hashes(walk, UINT64_MAX);
     *ret_any = walk->verifier->frontier.size > first;
-    return rc;
+    return walk->rc;
 }
 
 static bh_rc
@@ -155,14 +155,20 @@ audit_walk_all(struct audit_walk *walk)
     bool any = true;
     bh_rc rc = audit_find_expected(walk, &expected);
 
-    if (rc == BH_OK)
-        rc = audit_find_checkpoint(walk, 0);
-    while (rc == BH_OK && any) {
+    if (rc != BH_OK)
+        return rc;
+    rc = audit_find_checkpoint(walk, 0);
+    if (rc != BH_OK)
+        return rc;
+    while (any) {
         rc = audit_take_checkpoint(walk);
-        if (rc == BH_OK)
-            rc = audit_take_records(walk, &any);
+        if (rc != BH_OK)
+            return rc;
+        rc = audit_take_records(walk, &any);
+        if (rc != BH_OK)
+            return rc;
     }
-    return rc == BH_OK ? bh_audit_verifier_end(walk->verifier, expected, walk->err) : rc;
+    return bh_audit_verifier_end(walk->verifier, expected, walk->err);
 }
 
 bh_rc

@@ -89,7 +89,7 @@ compare_document(void *self, const struct bh_document_row *row)
     const struct bh_claimed_document claimed = { walk->claimed, row->key, row->value };
 
     if (row->version != 1 || row->principal_id != 0)
-        bh_claims_differ(walk->claims, "a document that nobody changes was changed, or is somebody's");
+        bh_claims_differ(walk->claims, "a document that never changes was changed, or has an owner");
     bh_claims_document(walk->claims, &claimed);
     return true;
 }
@@ -163,16 +163,17 @@ compare_read_meta(const struct bh_store *store, const char *key, struct bh_arena
 static bh_rc
 compare_site(const struct bh_store *store, struct compare_walk *walk)
 {
-    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const char *digest, *revision;
     bh_rc rc = compare_read_meta(store, "site", arena, &digest, walk->err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = compare_read_meta(store, "site_revision", arena, &revision, walk->err);
-    if (rc == BH_OK)
-        bh_claims_site(walk->claims, digest, revision);
-    bh_arena_free(arena);
-    return rc;
+    rc = compare_read_meta(store, "site_revision", arena, &revision, walk->err);
+    if (rc != BH_OK)
+        return rc;
+    bh_claims_site(walk->claims, digest, revision);
+    return BH_OK;
 }
 
 static bh_rc

@@ -1,5 +1,5 @@
 /* The form of every row: what SQLite would keep, and C or a number of 32 bits would read as
- * something else, is no row of ours. */
+ * something else, is no row of this store. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

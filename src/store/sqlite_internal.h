@@ -194,6 +194,25 @@ BH_MUST_USE bh_rc bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement
 /* Run it and note a failure. */
 BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err *err);
 
+/* Both, with values in the order of the statement's parameters:
+ *   bh_sqlite_put(self, BH_SQL_PUT_META, err, BH_SQL_TEXT(key), BH_SQL_TEXT(value)) */
+struct bh_sql_value {
+    enum { BH_SQL_VALUE_U64, BH_SQL_VALUE_TEXT, BH_SQL_VALUE_BYTES } kind;
+    uint64_t number; /* or the length */
+    const void *bytes;
+};
+#define BH_SQL_TEXT_WHOLE UINT64_MAX
+#define BH_SQL_U64(value) ((struct bh_sql_value){ BH_SQL_VALUE_U64, (value), NULL })
+#define BH_SQL_TEXT(text)                                                                                    \
+    ((struct bh_sql_value){ BH_SQL_VALUE_TEXT, BH_SQL_TEXT_WHOLE, (text) }) /* NULL is "" */
+#define BH_SQL_TEXT_N(text, length) ((struct bh_sql_value){ BH_SQL_VALUE_TEXT, (length), (text) })
+#define BH_SQL_BYTES(bytes, length) ((struct bh_sql_value){ BH_SQL_VALUE_BYTES, (length), (bytes) })
+#define bh_sqlite_put(self, which, err, ...)                                                                 \
+    bh_sqlite_put_values(self, which, (const struct bh_sql_value[]){ __VA_ARGS__ },                          \
+                         BH_COUNT(((const struct bh_sql_value[]){ __VA_ARGS__ })), err)
+BH_MUST_USE bh_rc bh_sqlite_put_values(struct bh_sqlite *store, enum bh_sql_statement which,
+                                       const struct bh_sql_value *values, size_t count, struct bh_err *err);
+
 /* The port's slots, here and below. */
 bh_rc bh_sqlite_begin(void *self, struct bh_err *err);
 bh_rc bh_sqlite_commit(void *self, struct bh_err *err);

@@ -238,9 +238,9 @@ struct jobs_runs {
 };
 
 /* Which index serves a filter; the statements for ids and for counts stand in the same
- * order, `first` being that for all jobs.  What a person asks about his own jobs is
+ * order, `first` being that for all jobs.  What a user asks about their own jobs is
  * served by the principal's index even when it is narrowed to tenants: these are mostly
- * all tenants that he may see. */
+ * all tenants that they may see. */
 static enum bh_sql_statement
 jobs_pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 {

@@ -11,21 +11,10 @@
 bh_rc
 bh_sqlite_put_key(void *self, const struct bh_key_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_KEY, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, row->id);
-    bh_sql_put_u64(&use, row->kind);
-    bh_sql_put_u64(&use, row->tenant_id);
-    bh_sql_put_u64(&use, row->month);
-    bh_sql_put_u64(&use, row->parent);
-    bh_sql_put_u64(&use, row->created_ns);
-    bh_sql_put_u64(&use, row->shredded_ns);
-    bh_sql_put_bytes(&use, row->wrapped, sizeof row->wrapped);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_PUT_KEY, err, BH_SQL_U64(row->id), BH_SQL_U64(row->kind),
+                         BH_SQL_U64(row->tenant_id), BH_SQL_U64(row->month), BH_SQL_U64(row->parent),
+                         BH_SQL_U64(row->created_ns), BH_SQL_U64(row->shredded_ns),
+                         BH_SQL_BYTES(row->wrapped, sizeof row->wrapped));
 }
 
 static bool
@@ -79,14 +68,7 @@ bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
 bh_rc
 bh_sqlite_erase_sealed(void *self, uint64_t key, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_ERASE_SEALED, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, key);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_ERASE_SEALED, err, BH_SQL_U64(key));
 }
 
 static bh_rc
@@ -122,17 +104,10 @@ bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *
 bh_rc
 bh_sqlite_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc;
-
     if (kind == BH_NAME_TENANT || kind == BH_NAME_PRINCIPAL) {
-        rc = bh_sqlite_write(store, kind == BH_NAME_TENANT ? BH_SQL_ERASE_TENANT : BH_SQL_ERASE_PRINCIPAL,
-                             &use, err);
-        if (rc != BH_OK)
-            return rc;
-        bh_sql_put_u64(&use, id);
-        rc = bh_sqlite_written(store, &use, err);
+        bh_rc rc = bh_sqlite_put(self, kind == BH_NAME_TENANT ? BH_SQL_ERASE_TENANT : BH_SQL_ERASE_PRINCIPAL,
+                                 err, BH_SQL_U64(id));
+
         if (rc != BH_OK)
             return rc;
     }

@@ -321,11 +321,13 @@ bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token
                                                          : BH_SQL_LIST_TOKENS;
     bh_rc rc = read_query_begin(&query, self, which, err);
 
-    if (rc == BH_OK && filter->id)
+    if (rc != BH_OK)
+        return rc;
+    if (filter->id)
         bh_sql_put_text(&query.use, filter->id);
-    else if (rc == BH_OK && filter->principal_id)
+    else if (filter->principal_id)
         bh_sql_put_u64(&query.use, filter->principal_id);
-    return rc == BH_OK ? read_query_each(&query, read_emit_token, &walk, err) : rc;
+    return read_query_each(&query, read_emit_token, &walk, err);
 }
 
 static struct bh_document_row

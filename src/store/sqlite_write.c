@@ -42,7 +42,7 @@ bh_sqlite_rollback(void *self)
 }
 
 /* When only the flush of a commit fails, the whole transaction stands in the log, and a
- * crash now would bring it back although we say that it failed.  Another transaction in
+ * crash now would bring it back although the result says that it failed.  Another transaction in
  * its place prevents that. */
 static bh_rc
 write_overwrite_failed(struct bh_sqlite *store, struct bh_err *err)
@@ -108,21 +108,40 @@ bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err
 }
 
 bh_rc
+bh_sqlite_put_values(struct bh_sqlite *store, enum bh_sql_statement which, const struct bh_sql_value *values,
+                     size_t count, struct bh_err *err)
+{
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, which, &use, err);
+    if (rc != BH_OK)
+        return rc;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct bh_sql_value *value = &values[i];
+
+        if (value->kind == BH_SQL_VALUE_U64)
+            bh_sql_put_u64(&use, value->number);
+        else if (value->kind == BH_SQL_VALUE_BYTES)
+            bh_sql_put_bytes(&use, value->bytes, value->number);
+        else if (value->number == BH_SQL_TEXT_WHOLE)
+            bh_sql_put_text(&use, value->bytes);
+        else
+            bh_sql_put_text_n(&use, value->bytes, value->number);
+    }
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
 bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t ret_hash[32],
                      struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
+    const struct bh_sqlite *store = self;
     uint8_t hash[32];
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_RECORD, &use, err);
+    bh_rc rc;
 
-    if (rc != BH_OK)
-        return rc;
     bh_merkle_leaf(store->crypto, leaf->text, leaf->length, hash);
-    bh_sql_put_u64(&use, seq);
-    bh_sql_put_bytes(&use, leaf->text, leaf->length);
-    bh_sql_put_bytes(&use, hash, sizeof hash);
-    rc = bh_sqlite_written(store, &use, err);
+    rc = bh_sqlite_put(self, BH_SQL_PUT_RECORD, err, BH_SQL_U64(seq), BH_SQL_BYTES(leaf->text, leaf->length),
+                       BH_SQL_BYTES(hash, sizeof hash));
     if (rc == BH_OK && ret_hash)
         memcpy(ret_hash, hash, sizeof hash);
     return rc == BH_OK ? rc : bh_err_wrap(err, "record %llu", (unsigned long long)seq);
@@ -131,189 +150,87 @@ bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint
 bh_rc
 bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PRUNE_RECORDS, &use, err);
+    bh_rc rc = bh_sqlite_put(self, BH_SQL_PRUNE_RECORDS, err, BH_SQL_U64(first), BH_SQL_U64(last));
 
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, first);
-    bh_sql_put_u64(&use, last);
-    rc = bh_sqlite_written(store, &use, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "prune records");
 }
 
 bh_rc
 bh_sqlite_put_text(void *self, const struct bh_text_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_TEXT, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_bytes(&use, row->digest.bytes, sizeof row->digest.bytes);
-    bh_sql_put_u64(&use, row->tenant_id);
-    bh_sql_put_u64(&use, row->text.length);
-    bh_sql_put_text_n(&use, row->text.text, row->text.length);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_PUT_TEXT, err,
+                         BH_SQL_BYTES(row->digest.bytes, sizeof row->digest.bytes),
+                         BH_SQL_U64(row->tenant_id), BH_SQL_U64(row->text.length),
+                         BH_SQL_TEXT_N(row->text.text, row->text.length));
 }
 
 bh_rc
 bh_sqlite_drop_text(void *self, const struct bh_digest *digest, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_TEXT, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_bytes(&use, digest->bytes, sizeof digest->bytes);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_DROP_TEXT, err, BH_SQL_BYTES(digest->bytes, sizeof digest->bytes));
 }
 
 bh_rc
 bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_NAME, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, row->kind);
-    bh_sql_put_u64(&use, row->id);
-    bh_sql_put_text(&use, row->name);
-    bh_sql_put_u64(&use, row->gone);
-    bh_sql_put_bytes(&use, row->key.bytes, sizeof row->key.bytes);
-    bh_sql_put_u64(&use, row->record);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_PUT_NAME, err, BH_SQL_U64(row->kind), BH_SQL_U64(row->id),
+                         BH_SQL_TEXT(row->name), BH_SQL_U64(row->gone),
+                         BH_SQL_BYTES(row->key.bytes, sizeof row->key.bytes), BH_SQL_U64(row->record));
 }
 
 bh_rc
 bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_TOKEN, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_text(&use, row->id);
-    bh_sql_put_bytes(&use, row->secret.bytes, sizeof row->secret.bytes);
-    bh_sql_put_u64(&use, row->principal_id);
-    bh_sql_put_text(&use, row->scopes);
-    bh_sql_put_text(&use, row->note);
-    bh_sql_put_u64(&use, row->created_ns);
-    bh_sql_put_u64(&use, row->expires_ns);
-    bh_sql_put_u64(&use, row->last_used_ns);
-    bh_sql_put_u64(&use, row->revoked);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_PUT_TOKEN, err, BH_SQL_TEXT(row->id),
+                         BH_SQL_BYTES(row->secret.bytes, sizeof row->secret.bytes),
+                         BH_SQL_U64(row->principal_id), BH_SQL_TEXT(row->scopes), BH_SQL_TEXT(row->note),
+                         BH_SQL_U64(row->created_ns), BH_SQL_U64(row->expires_ns),
+                         BH_SQL_U64(row->last_used_ns), BH_SQL_U64(row->revoked));
 }
 
 bh_rc
 bh_sqlite_drop_token(void *self, const char *id, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_TOKEN, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_text(&use, id);
-    return bh_sqlite_written(store, &use, err);
-}
-
-static bh_rc
-write_drop_document(struct bh_sqlite *store, const struct bh_document_row *row, struct bh_err *err)
-{
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_DOCUMENT, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, row->kind);
-    bh_sql_put_text(&use, row->key);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_DROP_TOKEN, err, BH_SQL_TEXT(id));
 }
 
 bh_rc
 bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc;
-
     if (!row->value || !row->value[0])
-        return write_drop_document(store, row, err);
-    rc = bh_sqlite_write(store, BH_SQL_PUT_DOCUMENT, &use, err);
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, row->kind);
-    bh_sql_put_text(&use, row->key);
-    bh_sql_put_u64(&use, row->version);
-    bh_sql_put_u64(&use, row->principal_id);
-    bh_sql_put_text(&use, row->value);
-    return bh_sqlite_written(store, &use, err);
+        return bh_sqlite_put(self, BH_SQL_DROP_DOCUMENT, err, BH_SQL_U64(row->kind), BH_SQL_TEXT(row->key));
+    return bh_sqlite_put(self, BH_SQL_PUT_DOCUMENT, err, BH_SQL_U64(row->kind), BH_SQL_TEXT(row->key),
+                         BH_SQL_U64(row->version), BH_SQL_U64(row->principal_id), BH_SQL_TEXT(row->value));
 }
 
 bh_rc
 bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_CHECKPOINT, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, row->size);
-    bh_sql_put_text(&use, row->note);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_PUT_CHECKPOINT, err, BH_SQL_U64(row->size), BH_SQL_TEXT(row->note));
 }
 
-/* Nobody repeats yesterday's request: the table stays as large as a day's. */
+/* No client repeats yesterday's request: the table stays as large as a day's. */
 static bh_rc
 write_drop_old_replies(struct bh_sqlite *store, uint64_t now_ns, struct bh_err *err)
 {
     static const uint64_t day_ns = UINT64_C(86400) * 1000000000;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_REPLIES, &use, err);
 
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, now_ns > day_ns ? now_ns - day_ns : 0);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(store, BH_SQL_DROP_REPLIES, err, BH_SQL_U64(now_ns > day_ns ? now_ns - day_ns : 0));
 }
 
 bh_rc
 bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_REPLY, &use, err);
+    bh_rc rc =
+        bh_sqlite_put(self, BH_SQL_PUT_REPLY, err, BH_SQL_U64(row->principal_id), BH_SQL_TEXT(row->key),
+                      BH_SQL_BYTES(row->request.bytes, sizeof row->request.bytes), BH_SQL_U64(row->status),
+                      BH_SQL_TEXT(row->body), BH_SQL_U64(row->at_ns));
 
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_u64(&use, row->principal_id);
-    bh_sql_put_text(&use, row->key);
-    bh_sql_put_bytes(&use, row->request.bytes, sizeof row->request.bytes);
-    bh_sql_put_u64(&use, row->status);
-    bh_sql_put_text(&use, row->body);
-    bh_sql_put_u64(&use, row->at_ns);
-    rc = bh_sqlite_written(store, &use, err);
-    return rc == BH_OK ? write_drop_old_replies(store, row->at_ns, err) : rc;
+    return rc == BH_OK ? write_drop_old_replies(self, row->at_ns, err) : rc;
 }
 
 bh_rc
 bh_sqlite_put_meta(void *self, const char *key, const char *value, struct bh_err *err)
 {
-    struct bh_sqlite *store = self;
-    struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_META, &use, err);
-
-    if (rc != BH_OK)
-        return rc;
-    bh_sql_put_text(&use, key);
-    bh_sql_put_text(&use, value);
-    return bh_sqlite_written(store, &use, err);
+    return bh_sqlite_put(self, BH_SQL_PUT_META, err, BH_SQL_TEXT(key), BH_SQL_TEXT(value));
 }

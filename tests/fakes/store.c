@@ -191,7 +191,7 @@ memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
     return bh_memory_put_row(self, BH_MEMORY_TOKENS, row, err);
 }
 
-/* Principal 0, whom there is not, has those that are gone. */
+/* Principal 0, which no one is, has those that are gone. */
 static bh_rc
 memory_drop_token(void *self, const char *id, struct bh_err *err)
 {
@@ -620,7 +620,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, 
     return BH_OK;
 }
 
-/* Nobody but the port's own slots writes there. */
+/* Only the port's own slots write there. */
 static bh_rc
 memory_check_rows(void *self, enum bh_store_rows which, struct bh_err *err)
 {

@@ -42,17 +42,6 @@ struct submission {
 
 /* ---- one submission ---- */
 
-static const struct bh_site_sku *
-policy_find_sku(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_sku *skus = site->skus.items;
-
-    for (uint32_t i = 0; i < site->skus.count; i++)
-        if (strcmp(skus[i].name, name) == 0)
-            return &skus[i];
-    return NULL;
-}
-
 /* What the grants of the datasets that it mounts say; `ret_rule` is the denial's number.  Jobs of
  * a file are nobody's: only grants that name no principal and no role are for them. */
 static bh_rc
@@ -86,7 +75,7 @@ policy_judge(const struct policy_test *test, const struct submission *s, struct 
 
     if (rc != BH_OK)
         return rc;
-    sku = policy_find_sku(test->site, s->spec.sku);
+    sku = bh_site_sku_named(test->site, s->spec.sku);
     if (!sku)
         return bh_err_set(err, BH_NOT_FOUND, "the site file has no SKU \"%.60s\"", s->spec.sku);
     if (!s->tenant || !bh_site_tenant_named(test->site, s->tenant))

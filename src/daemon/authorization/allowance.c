@@ -229,6 +229,6 @@ bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command, 
         return BH_OK;
     }
     bh_err_set(err, BH_FULL, "the disk is nearly full: what is left is kept for administrators");
-    return bh_err_hint(err, "cancelling jobs and revoking tokens goes on; an administrator makes "
+    return bh_err_hint(err, "cancelling jobs and revoking tokens still works; an administrator makes "
                             "room on the daemon's disk, or lowers disk_reserve in bulkheadd.conf");
 }

@@ -7,7 +7,7 @@
  * that wait or are held, and tokens (jobs_waiting_max, tenant_jobs_waiting_max, tokens_max in
  * bulkheadd.conf; 0: no limit).  What the open batch adds counts, too.
  *
- * Whoever holds site.apply on the whole site has no limit. */
+ * A principal that holds site.apply on the whole site has no limit. */
 
 /* Whether the caller is such an administrator. */
 bool bh_allowance_is_free(struct bh_core *core, const struct bh_caller *caller);
@@ -27,7 +27,7 @@ BH_MUST_USE bh_rc bh_allowance_check_text(struct bh_core *core, const struct bh_
 
 /* Before anything is changed: with less than disk_reserve left on the disk of the state folder,
  * others than administrators change nothing.  Cancelling and releasing jobs, revoking tokens,
- * signing in, what the daemon itself does and what changes nothing goes on.  The disk is looked at
+ * signing in, what the daemon itself does and what changes nothing still works.  The disk is looked at
  * once a second, and what is let through meanwhile counts as taken: commands of the open batch,
  * too.
  *   BH_FULL  and the batch stays whole */

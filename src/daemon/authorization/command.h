@@ -8,10 +8,10 @@
 
 struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant_id tenant,
                                  struct bh_verdict verdict);
-/* Whether the caller may do what he asks: the record says so, whatever comes of it afterwards. */
+/* Whether the caller may do what it asks: the record says so, whatever comes of it afterwards. */
 struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command *command, const char *verb,
                                    bh_tenant_id tenant);
-/* Whether he holds `verb` besides: that decides nothing by itself. */
+/* Whether it holds `verb` besides: that decides nothing by itself. */
 struct bh_verdict bh_command_holds(struct bh_core *core, const struct bh_command *command, const char *verb,
                                    bh_tenant_id tenant);
 /* Record a denial of the operation's deed, for want of `denial.verb`; returns BH_DENIED with message

@@ -11,17 +11,6 @@ grants_same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static const struct bh_site_principal *
-grants_principal_of(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_principal *principals = site->principals.items;
-
-    for (uint32_t i = 0; i < site->principals.count; i++)
-        if (strcmp(principals[i].name, name) == 0)
-            return &principals[i];
-    return NULL;
-}
-
 /* Whether an issuer vouches for the same people in both files: its name begins `text`. */
 static bool
 grants_same_issuer(const struct bh_site *before, const struct bh_site *after, const char *text)
@@ -41,8 +30,8 @@ grants_same_issuer(const struct bh_site *before, const struct bh_site *after, co
 static bool
 grants_same_person(const struct bh_site *before, const struct bh_site *after, const char *name)
 {
-    const struct bh_site_principal *was = grants_principal_of(before, name);
-    const struct bh_site_principal *is = grants_principal_of(after, name);
+    const struct bh_site_principal *was = bh_site_principal_named(before, name);
+    const struct bh_site_principal *is = bh_site_principal_named(after, name);
 
     return was && is && was->uid == is->uid && was->service == is->service && was->account == is->account
            && grants_same_text(was->identity, is->identity)
@@ -97,14 +86,14 @@ grants_deny(struct bh_core *core, const struct bh_command *command, const char *
     return bh_command_deny(core, command, tenant, denial, err);
 }
 
-/* Whoever may break the glass may be an admin of the site: the first who may only now. */
+/* A principal that may break the glass may be an admin of the site: the first who may only now. */
 static const char *
 grants_new_break_glass(const struct bh_site *before, const struct bh_site *after)
 {
     const struct bh_site_principal *principals = after->principals.items;
 
     for (uint32_t i = 0; i < after->principals.count; i++) {
-        const struct bh_site_principal *was = grants_principal_of(before, principals[i].name);
+        const struct bh_site_principal *was = bh_site_principal_named(before, principals[i].name);
 
         if (principals[i].break_glass
             && (!was || !was->break_glass || !grants_same_person(before, after, principals[i].name)))
@@ -129,10 +118,10 @@ grants_check_break_glass(struct bh_core *core, const struct bh_command *command,
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED,
-               "principals %.63s: you cannot let him break the glass, as you do not "
+               "principals %.63s: you cannot let them break the glass, as you do not "
                "hold %s",
                who, lacks);
-    return bh_err_hint(err, "nobody grants what he does not hold; an admin of the site can apply "
+    return bh_err_hint(err, "you can grant only what you hold; an admin of the site can apply "
                             "this");
 }
 
@@ -165,7 +154,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command, str
                "bindings[%" PRIu32 "] %.119s: you cannot give the role %s there, "
                "as you do not hold %s",
                at, binding->tenant, bh_role_names[binding->role], lacks);
-    return bh_err_hint(err, "nobody grants what he does not hold; one who holds it can apply "
+    return bh_err_hint(err, "you can grant only what you hold; one who holds it can apply "
                             "this");
 }
 
@@ -194,5 +183,5 @@ bh_grants_check_token(struct bh_core *core, const struct bh_command *command, bh
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED, "principal: its token would allow %s, which you do not hold", lacks);
-    return bh_err_hint(err, "nobody grants what he does not hold; name scopes that you hold");
+    return bh_err_hint(err, "you can grant only what you hold; name scopes that you hold");
 }

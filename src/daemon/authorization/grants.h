@@ -3,7 +3,7 @@
 
 #include "daemon/authorization/command.h"
 
-/* Nobody grants what he does not hold: a role by a site file, or a token for another. */
+/* A grant needs what it gives: a role by a site file, or a token for a different principal. */
 
 /* Whether the caller may give every role that `site` gives and the one in force does not.  A
  * principal that becomes another Unix user's is given all its roles anew.  BH_DENIED: the

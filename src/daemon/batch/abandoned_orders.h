@@ -11,7 +11,7 @@
 BH_MUST_USE bh_rc bh_abandoned_orders_record(struct bh_core *core, uint64_t before_ns, struct bh_err *err);
 
 /* The same for orders of a record before `before_seq` whose answer would not be taken: none for
- * which `is_sent` holds.  When a node has said what it did while nobody heard it. */
+ * which `is_sent` holds.  When a node has reported what it did while no daemon was connected. */
 BH_MUST_USE bh_rc bh_abandoned_orders_record_unsent(struct bh_core *core, uint64_t before_seq,
                                                     bool (*is_sent)(const void *self, uint64_t order),
                                                     const void *self, struct bh_err *err);

@@ -205,7 +205,7 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command, const s
     bh_rc rc = BH_OK;
 
     j = access_judging_of(core, bh_catalog_get(core->catalog), &view, command->spec);
-    j.request.node = NULL; /* nobody knows yet */
+    j.request.node = NULL; /* unknown yet */
     if (!bh_datasets_allow(&j.dir->datasets, j.spec, &j.request, &denial)) {
         hidden = access_is_hidden(core, &j, &command->caller, &denial);
         rc = bh_datasets_explain(j.spec, &j.request, &denial, hidden, err);
@@ -374,7 +374,7 @@ bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry, struct 
 
 /* ---- running jobs ---- */
 
-/* A walk over all jobs; `told` becomes the list of those that are without access now. */
+/* A walk over all jobs, for those that are without access now. */
 struct access_scan {
     struct bh_core *core;
     const struct bh_directory *dir;

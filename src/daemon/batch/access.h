@@ -35,7 +35,7 @@ void bh_access_close(struct bh_core *core);
 BH_MUST_USE bh_rc bh_access_submit(struct bh_core *core, const struct bh_command *command,
                                    const struct bh_entry *submission, struct bh_err *err);
 
-/* The specification of a job that this batch submits, before the engine is told: readers of the
+/* The specification of a job that this batch submits, before the engine has it: readers of the
  * store do not see it yet.  It lives until the commit. */
 void bh_access_expect(struct bh_core *core, const uint8_t digest[32], const struct bh_job_spec *spec);
 

@@ -94,13 +94,8 @@ batch_record_made_keys(struct bh_core *core, struct bh_err *err)
     while (rc == BH_OK && bh_keys_made(core->ring.keys, &row)) {
         const struct bh_key_facts facts = { row.kind, row.tenant_id, row.month, row.created_ns };
         uint8_t digest[32];
-        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                  .dec = { .allow = true },
-                                  .phase = BH_PHASE_EVENT,
-                                  .tenant = row.tenant_id,
-                                  .text = digest,
-                                  .verb = "key.make",
-                                  .obj = { "key", row.id } };
+        struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .tenant = row.tenant_id, .text = digest,
+                                  .verb = "key.make", .obj = { "key", row.id } };
 
         bh_key_facts_digest(core->crypto, &facts, digest);
         rc = bh_core_record(core, &entry, BH_OK, err);

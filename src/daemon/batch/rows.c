@@ -30,7 +30,7 @@ rows_record_change(struct bh_core *core, const struct bh_job_change *row, uint32
     snprintf(change->reason, sizeof change->reason, "%s", row->reason);
 }
 
-/* What the job is told to write a checkpoint with. */
+/* What asks the job to write a checkpoint. */
 static uint32_t
 rows_signal_of(const struct bh_ev_submit *submit)
 {
@@ -278,7 +278,7 @@ rows_has_ended(const struct bh_core *core, const struct bh_effect *effect, struc
     return effect->state >= BH_JOB_COMPLETED || !known;
 }
 
-/* When it ended on its node; now, where nobody said. */
+/* When it ended on its node; now, where no node said. */
 static uint64_t
 rows_end_of(const struct bh_job_view *view, uint64_t now_ns)
 {

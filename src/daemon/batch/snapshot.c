@@ -2,11 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -44,14 +42,10 @@ snapshot_path_of(const struct bh_core *core, const char *file, char ret_path[409
 static bh_rc
 snapshot_put_manifest(struct bh_core *core, const struct manifest *manifest, struct bh_err *err)
 {
-    struct bh_buf json;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = 64 << 10 };
 
-    bh_buf_init(&json, 64 << 10);
     bh_json_encode(&json, &manifest_description, manifest);
-    rc = core->store.ops->put_meta(core->store.self, "snapshot", bh_buf_text(&json), err);
-    bh_buf_fini(&json);
-    return rc;
+    return core->store.ops->put_meta(core->store.self, "snapshot", bh_buf_text(&json), err);
 }
 
 void
@@ -68,7 +62,7 @@ bh_snapshot_committed(struct bh_core *core)
 }
 
 static bh_rc
-write_snapshot(struct bh_core *core, struct bh_err *err)
+snapshot_write(struct bh_core *core, struct bh_err *err)
 {
     struct manifest manifest = { .seq = core->journal.next_seq,
                                  .boot = core->journal.boot,
@@ -88,17 +82,19 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
     core->crypto->sha256(core->state.block, core->state.bytes, "", 0, manifest.sha256);
     bh_buf_init_fixed(&frontier, manifest.frontier, sizeof manifest.frontier);
     bh_merkle_frontier_format(&frontier, &core->journal.frontier);
-    rc = bh_buf_text(&frontier) ? BH_OK : bh_err_set(err, BH_BUG, "frontier is too long");
-    if (rc == BH_OK)
-        rc = bh_file_replace(path, core->state.block, core->state.bytes, 0600, err);
+    if (!bh_buf_text(&frontier))
+        return bh_err_set(err, BH_BUG, "frontier is too long");
+    rc = bh_file_replace(path, core->state.block, core->state.bytes, 0600, err);
+    if (rc != BH_OK)
+        return rc;
     bh_state_digest(&core->state, core->crypto, digest);
     entry.text = digest;
-    if (rc == BH_OK)
-        rc = bh_core_record(core, &entry, BH_OK, err);
-    if (rc == BH_OK)
-        rc = snapshot_put_manifest(core, &manifest, err);
+    rc = bh_core_record(core, &entry, BH_OK, err);
     if (rc != BH_OK)
-        return bh_err_wrap(err, "snapshot");
+        return rc;
+    rc = snapshot_put_manifest(core, &manifest, err);
+    if (rc != BH_OK)
+        return rc;
     if (core->snapshot_seq != manifest.seq)
         core->stale_snapshot = core->snapshot_seq;
     core->snapshot_seq = manifest.seq;
@@ -111,7 +107,10 @@ bh_snapshot_write(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_abandoned_orders_record(core, UINT64_MAX, err); /* the snapshot tells only of the rest */
 
-    return rc == BH_OK ? write_snapshot(core, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = snapshot_write(core, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "snapshot");
 }
 
 bh_rc
@@ -156,62 +155,57 @@ snapshot_read_block(const struct bh_core *core, const struct manifest *manifest,
 bh_rc
 bh_snapshot_check(struct bh_core *core, uint64_t *ret_seq, struct bh_err *err)
 {
-    struct manifest *manifest = calloc(1, sizeof *manifest);
-    struct bh_buf bytes;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf bytes = { .max = SNAPSHOT_BYTES_MAX };
+    struct manifest manifest = { .seq = 0 };
+    bh_rc rc = snapshot_read_manifest(core, &manifest, err);
+    if (rc != BH_OK)
+        return rc;
 
-    BH_ASSERT(manifest);
-    bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
-    rc = snapshot_read_manifest(core, manifest, err);
-    if (rc == BH_OK && (rc = snapshot_read_block(core, manifest, &bytes, err)) == BH_NOT_FOUND)
+    rc = snapshot_read_block(core, &manifest, &bytes, err);
+    if (rc == BH_NOT_FOUND)
         rc = err->rc = BH_IO;
-    if (rc == BH_OK)
-        *ret_seq = manifest->seq;
-    bh_buf_fini(&bytes);
-    free(manifest);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_seq = manifest.seq;
+    return BH_OK;
 }
 
 static bh_rc
 snapshot_adopt(struct bh_core *core, const struct manifest *manifest, struct bh_err *err)
 {
-    struct bh_buf bytes;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf bytes = { .max = SNAPSHOT_BYTES_MAX };
+    bh_rc rc = snapshot_read_block(core, manifest, &bytes, err);
+    if (rc != BH_OK)
+        return rc;
 
-    bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
-    rc = snapshot_read_block(core, manifest, &bytes, err);
-    if (rc == BH_OK)
-        rc = bh_merkle_frontier_parse(manifest->frontier, &core->journal.frontier, err);
-    if (rc == BH_OK)
-        rc = bh_state_adopt(&core->state, bytes.bytes, bytes.length, err);
-    bh_buf_fini(&bytes);
-    return rc;
+    rc = bh_merkle_frontier_parse(manifest->frontier, &core->journal.frontier, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_state_adopt(&core->state, bytes.bytes, bytes.length, err);
 }
 
 bh_rc
 bh_snapshot_load(struct bh_core *core, struct bh_err *err)
 {
-    struct manifest *manifest = calloc(1, sizeof *manifest);
+    struct manifest manifest = { .seq = 0 };
     struct bh_journal *journal = &core->journal;
     bh_rc rc;
 
-    BH_ASSERT(manifest);
     journal->frontier = (struct bh_merkle_frontier){ 0 };
     journal->next_seq = journal->last_ts_ns = core->snapshot_seq = core->stale_snapshot = 0;
     journal->boot = 0;
     core->next_job = 1;
-    rc = snapshot_read_manifest(core, manifest, err);
+    rc = snapshot_read_manifest(core, &manifest, err);
     if (rc == BH_OK)
-        rc = snapshot_adopt(core, manifest, err);
+        rc = snapshot_adopt(core, &manifest, err);
     if (rc == BH_OK) {
-        journal->next_seq = core->snapshot_seq = manifest->seq;
-        journal->last_ts_ns = manifest->ts_ns;
-        journal->boot = manifest->boot;
-        core->next_job = manifest->next_job;
+        journal->next_seq = core->snapshot_seq = manifest.seq;
+        journal->last_ts_ns = manifest.ts_ns;
+        journal->boot = manifest.boot;
+        core->next_job = manifest.next_job;
     } else if (rc != BH_NOT_FOUND) {
         bh_log(SNAPSHOT_REFUSED, BH_ERRLOG(err));
         journal->frontier = (struct bh_merkle_frontier){ 0 };
     }
-    free(manifest);
     return BH_OK;
 }

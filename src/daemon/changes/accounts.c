@@ -5,31 +5,16 @@
 
 #include "daemon/authorization/command.h"
 #include "daemon/batch/record.h"
-
-/* Documents of the open batch: readers of the store do not see them yet. */
-static const struct bh_document_row *
-accounts_find_put(const struct bh_core *core, const struct bh_document_key *key)
-{
-    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
-        if (kept->row.kind == key->kind && strcmp(kept->row.key, key->key) == 0)
-            return &kept->row;
-    return NULL;
-}
+#include "daemon/state/documents.h"
 
 /* The version that the document has now; 0: there is none. */
 static bh_rc
 accounts_version_of(struct bh_core *core, const struct bh_document_key *key, uint64_t *ret_version,
                     struct bh_err *err)
 {
-    const struct bh_document_row *put = accounts_find_put(core, key);
     struct bh_document_row row = { 0 };
-    bh_rc rc;
+    bh_rc rc = bh_documents_get(core, key, &row, err);
 
-    if (put) {
-        *ret_version = put->value ? put->version : 0;
-        return BH_OK;
-    }
-    rc = core->store.ops->get_document(core->store.self, key, core->arena, &row, err);
     *ret_version = rc == BH_OK ? row.version : 0;
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
@@ -58,17 +43,15 @@ accounts_seal(struct bh_core *core, const struct bh_document_put *put, const cha
 {
     const struct bh_key_use use = { .purpose = BH_KEY_IDENTITY, .now_ns = bh_core_now(core) };
     bool secret = put->row.kind == BH_DOCUMENT_ACCOUNT || put->row.kind == BH_DOCUMENT_SESSION;
-    struct bh_buf item;
+    BH_AUTO(bh_buf_fini) struct bh_buf item = { .max = 2 * BH_DOCUMENT_VALUE_MAX };
     bh_rc rc;
 
     *ret_value = put->row.value;
     if (!secret || !put->row.value)
         return BH_OK;
-    bh_buf_init(&item, 2 * BH_DOCUMENT_VALUE_MAX);
     rc = bh_keys_seal(core->ring.keys, &use, (struct bh_slice){ put->row.value, strlen(put->row.value) },
                       &item, err);
     *ret_value = rc == BH_OK && bh_buf_text(&item) ? bh_arena_strdup(core->arena, bh_buf_text(&item)) : NULL;
-    bh_buf_fini(&item);
     if (rc != BH_OK)
         return rc;
     if (!*ret_value)
@@ -80,29 +63,19 @@ static bh_rc
 accounts_put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t person,
                       struct bh_err *err)
 {
-    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     struct bh_document_key key = { put->row.kind, put->row.key };
-    uint64_t version = put->row.version;
-    const char *value = NULL;
-    bh_rc rc = put->blind ? accounts_version_of(core, &key, &version, err) : BH_OK;
+    struct bh_document_row row = put->row;
+    bh_rc rc = put->blind ? accounts_version_of(core, &key, &row.version, err) : BH_OK;
     if (rc != BH_OK)
         return rc;
 
-    rc = accounts_seal(core, put, &value, err);
+    rc = accounts_seal(core, put, &row.value, err);
     if (rc != BH_OK)
         return rc;
-    if (!kept)
-        return bh_err_set(err, BH_BUG, "no room for a document");
-    *kept = (struct bh_batch_document){ core->documents, put->row };
-    kept->row.version = version + 1;
-    if (!kept->row.principal_id)
-        kept->row.principal_id = person;
-    kept->row.key = bh_arena_strdup(core->arena, put->row.key);
-    kept->row.value = value ? bh_arena_strdup(core->arena, value) : NULL;
-    if (!kept->row.key || (put->row.value && !kept->row.value))
-        return bh_err_set(err, BH_BUG, "no room for a document");
-    core->documents = kept;
-    return core->store.ops->put_document(core->store.self, &kept->row, err);
+    row.version++;
+    if (!row.principal_id)
+        row.principal_id = person;
+    return bh_documents_put(core, &row, err);
 }
 
 struct use_search {
@@ -166,7 +139,7 @@ accounts_write_all(struct bh_core *core, const struct bh_accounts_change *change
     return rc;
 }
 
-/* Whether all that is written is the caller's own, or nobody's. */
+/* Whether all that is written is the caller's own, or has no owner. */
 static bool
 accounts_is_own(const struct bh_command *command)
 {
@@ -181,7 +154,7 @@ accounts_is_own(const struct bh_command *command)
     return true;
 }
 
-/* What anybody may do at the door is decided where codes and passwords are known, in
+/* What is open to all who sign in is decided where codes and passwords are known, in
  * src/people; what is another's takes account.any. */
 static struct bh_verdict
 accounts_authorise(struct bh_core *core, const struct bh_command *command, const char *verb)
@@ -231,7 +204,7 @@ bh_accounts_change(struct bh_core *core, const struct bh_command *command, struc
     entry.note = change->note;
     if (change->person)
         entry.actor.id = person;
-    if (change->res != BH_OK) { /* anybody may try; it came to nothing */
+    if (change->res != BH_OK) { /* all may try; it failed */
         entry.phase = BH_PHASE_EVENT;
         entry.dec = (struct bh_record_decision){ .rule = BH_RULE_NOT_SHOWN };
     }
@@ -272,10 +245,7 @@ bh_accounts_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
 {
     static const enum bh_document_kind kinds[] = { BH_DOCUMENT_ACCOUNT, BH_DOCUMENT_PASSKEY,
                                                    BH_DOCUMENT_SESSION };
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .obj = { .type = "account", .id = principal },
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .obj = { .type = "account", .id = principal },
                               .verb = "account.forget" };
     struct accounts_leaving *leaving = bh_arena_alloc(core->arena, sizeof *leaving);
     struct bh_accounts_change change;

@@ -127,7 +127,7 @@ retention_find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], s
     return rc;
 }
 
-/* ---- what goes on ---- */
+/* ---- what stays ---- */
 
 /* Of the records that one pruning drops at most; one record's lists. */
 enum { CLAIMS_BYTES_MAX = 256 << 20 };
@@ -174,23 +174,18 @@ static bh_rc
 retention_write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint64_t to,
                       struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = BH_RECORD_ROWS_BIND,
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = BH_RECORD_ROWS_BIND,
                               .obj = { .type = BH_RECORD_LOG, .id = to } };
     struct bh_bound_cursor cursor = { .table = 0 };
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_RECORD_BYTES_MAX };
     bh_rc rc = BH_OK;
 
-    bh_buf_init(&text, BH_RECORD_BYTES_MAX);
     while (rc == BH_OK && bh_bound_put(claims, from, &cursor, &text)) {
         entry.ev_json = bh_buf_text(&text);
         BH_ASSERT(entry.ev_json);
         rc = bh_core_record(core, &entry, BH_OK, err);
         bh_buf_clear(&text);
     }
-    bh_buf_fini(&text);
     return rc;
 }
 
@@ -237,11 +232,24 @@ retention_bind_remaining(struct bh_core *core, const uint64_t range[2], struct b
 /* ---- doing it ---- */
 
 /* Recorded before it happens, in the same transaction; also when there is nothing to prune. */
+/* What they bound stays bound. */
+static bh_rc
+retention_drop_records(struct bh_core *core, const uint64_t range[2], struct bh_err *err)
+{
+    bh_rc rc = bh_names_keep(core, range[1], err);
+    if (rc != BH_OK)
+        return rc;
+
+    rc = retention_bind_remaining(core, range, err);
+    if (rc != BH_OK)
+        return rc;
+    return core->store.ops->prune_records(core->store.self, range[0], range[1] - 1, err);
+}
+
 static bh_rc
 retention_prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2],
                 struct bh_err *err)
 {
-    const struct bh_store *store = &core->store;
     struct bh_entry entry = *like;
     char text[24];
     bh_rc rc;
@@ -251,13 +259,9 @@ retention_prune(struct bh_core *core, const struct bh_entry *like, const uint64_
     entry.obj = (struct bh_record_object){ .type = BH_RECORD_LOG, .id = range[1] };
     rc = bh_core_record(core, &entry, BH_OK, err);
     if (rc == BH_OK && range[1] > range[0])
-        rc = bh_names_keep(core, range[1], err);
-    if (rc == BH_OK && range[1] > range[0])
-        rc = retention_bind_remaining(core, range, err);
-    if (rc == BH_OK && range[1] > range[0])
-        rc = store->ops->prune_records(store->self, range[0], range[1] - 1, err);
+        rc = retention_drop_records(core, range, err);
     if (rc == BH_OK)
-        rc = store->ops->put_meta(store->self, BH_META_MINIMUM, text, err);
+        rc = core->store.ops->put_meta(core->store.self, BH_META_MINIMUM, text, err);
     return rc == BH_OK || bh_core_is_fatal(rc) ? rc : bh_err_set(err, BH_IO, "%.200s", err->msg);
 }
 

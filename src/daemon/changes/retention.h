@@ -10,7 +10,7 @@
  * which that was done, stands in the record of it and in the store's "minimum"; it is a multiple
  * of 256, the records of a bundle.
  *
- * Only what `audit_retention` lets go, what the caller's checkpoint covers (he has an export of
+ * Only what `audit_retention` lets go, what the caller's checkpoint covers (they have an export of
  * it), and what no start needs: what the last snapshot covers, whose file is read again for that.
  * At most 16,384 records at once; the answer says whether there are more.
  *   BH_CONFLICT  no retention is configured; a tenant is under a legal hold; there is no

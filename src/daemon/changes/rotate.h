@@ -3,7 +3,7 @@
 
 #include "daemon/state/core.h"
 
-/* KEY_ROTATE, as bh_dispatch_run: a new root key in the place of a file of ours.
+/* KEY_ROTATE, as bh_dispatch_run: a new root key in the place of a file of the daemon.
  *   BH_CONFLICT  the root key is a credential of systemd's; hint with the way */
 BH_MUST_USE bh_rc bh_rotate_run(struct bh_core *core, const struct bh_command *command,
                                 struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);

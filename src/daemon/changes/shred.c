@@ -303,7 +303,7 @@ shred_could_confirm(const struct bh_directory *dir, const struct bh_subject *sub
     return bh_authz_check(dir, subject, "key.shred", (bh_tenant_id){ 0 }).allow;
 }
 
-/* Whether anybody but the caller holds the verb.  A group counts as somebody; root on the machine's
+/* Whether a principal other than the caller holds the verb.  A group counts as one; root on the machine's
  * socket does not: it can do all that there is by itself. */
 static bool
 shred_has_another(const struct shredding *s)
@@ -405,7 +405,7 @@ shred_find_proposal(const struct shredding *s, struct bh_arena *arena, struct pr
         && sscanf(value, "%" SCNu32 " %" SCNu32 " %" SCNu64, &ret->principal, &ret->month, &ret->asked_ns)
                == 3)
         return BH_OK;
-    return bh_err_set(err, BH_NOT_FOUND, "nobody has asked for that");
+    return bh_err_set(err, BH_NOT_FOUND, "there is no such request");
 }
 
 /* Nor does root confirm, unless it is a principal of the site that holds the verb as such. */
@@ -421,8 +421,8 @@ shred_check_person(const struct shredding *s, struct bh_err *err)
     bh_catalog_put(s->core->catalog, dir);
     if (may)
         return BH_OK;
-    bh_err_set(err, BH_DENIED, "root is nobody's second person");
-    return bh_err_hint(err, "another administrator of the site confirms, by a role of his own");
+    bh_err_set(err, BH_DENIED, "root does not count as the second person");
+    return bh_err_hint(err, "a different administrator of the site confirms, by their own role");
 }
 
 static bh_rc
@@ -472,13 +472,16 @@ shred_erase_name(const struct shredding *s, const struct bh_entry *entry, struct
 {
     const struct bh_store *store = &s->core->store;
     bh_rc rc = shred_record(s, entry, BH_RECORD_NAME_ERASE, err);
-
-    if (rc == BH_OK)
-        rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1, err);
-    if (rc == BH_OK)
-        rc = store->ops->erase_name(store->self, s->kind, s->name, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->erase_name(store->self, s->kind, s->name, err);
+    if (rc != BH_OK)
+        return rc;
     s->core->catalog_changed = true;
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

@@ -7,7 +7,7 @@
  *
  * Two persons: the first call is recorded as key.shred.ask and answers a token; a second
  * administrator's with that token, within 24 hours and while the keys are the same, destroys
- * them.  Where nobody else could confirm, the first call does it.  Refused while the tenant
+ * them.  Where no one else could confirm, the first call does it.  Refused while the tenant
  * is under a legal hold, or has jobs of that time that have not ended: those read their
  * specification yet.
  *

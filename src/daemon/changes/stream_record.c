@@ -67,30 +67,27 @@ record_seal_command(struct bh_core *core, const struct bh_command *command, bh_t
                     struct bh_digest *ret_digest, struct bh_err *err)
 {
     const struct bh_texts *args = &command->stream->args;
-    struct bh_buf plain, item;
+    BH_AUTO(bh_buf_fini) struct bh_buf item = { .max = 2 * COMMAND_BYTES_MAX };
+    BH_AUTO(bh_buf_fini) struct bh_buf plain = { .max = COMMAND_BYTES_MAX };
     struct bh_json_writer w;
     bh_rc rc;
 
-    bh_buf_init(&plain, COMMAND_BYTES_MAX);
-    bh_buf_init(&item, 2 * COMMAND_BYTES_MAX);
     w = bh_json_begin(&plain);
     bh_json_open(&w, NULL, '[');
     for (uint32_t i = 0; i < args->count; i++)
         bh_json_str(&w, NULL, args->items[i]);
     bh_json_close(&w, ']');
-    rc = plain.overflow
-             ? bh_err_set(err, BH_RANGE, "args: too long")
-             : bh_core_seal(core, tenant, (struct bh_slice){ plain.bytes, plain.length }, &item, err);
-    if (rc == BH_OK)
-        rc = bh_allowance_check_text(core, command, tenant, item.length, err);
-    if (rc == BH_OK) {
-        core->crypto->sha256(item.bytes, item.length, "", 0, ret_digest->bytes);
-        rc = bh_texts_put(core, &(struct bh_text_row){ *ret_digest, tenant.v, { item.bytes, item.length } },
-                          err);
-    }
-    bh_buf_fini(&plain);
-    bh_buf_fini(&item);
-    return rc;
+    if (plain.overflow)
+        return bh_err_set(err, BH_RANGE, "args: too long");
+    rc = bh_core_seal(core, tenant, (struct bh_slice){ plain.bytes, plain.length }, &item, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_allowance_check_text(core, command, tenant, item.length, err);
+    if (rc != BH_OK)
+        return rc;
+    core->crypto->sha256(item.bytes, item.length, "", 0, ret_digest->bytes);
+    return bh_texts_put(core, &(struct bh_text_row){ *ret_digest, tenant.v, { item.bytes, item.length } },
+                        err);
 }
 
 static bh_rc
@@ -127,7 +124,7 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
     return record_put_open(core, entry, *ret_seq, err);
 }
 
-/* Who submitted it, or who may do so with anybody's. */
+/* Who submitted it, or who may do so with any job. */
 static const char *
 record_verb_for(const struct bh_command *command, const struct bh_job_owner *whose)
 {
@@ -193,9 +190,7 @@ stream_record_end(struct bh_core *core, const struct bh_command *command, struct
     const struct bh_stream_end *what = command->stream_end;
     char note[160];
     struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM },
-        .dec = { .allow = true },
-        .phase = BH_PHASE_EVENT,
+        BH_ENTRY_OF_SYSTEM,
         .obj = { .type = "stream", .id = what->seq },
         .tenant = what->tenant_id,
         .verb = END,
@@ -254,9 +249,7 @@ bh_stream_record_lost(struct bh_core *core, struct bh_err *err)
     for (uint32_t i = 0; i < lost->count && rc == BH_OK; i++) {
         const struct one *one = &lost->items[i];
         struct bh_entry entry = {
-            .actor = { .via = BH_VIA_SYSTEM },
-            .dec = { .allow = true },
-            .phase = BH_PHASE_EVENT,
+            BH_ENTRY_OF_SYSTEM,
             .obj = { .type = "stream", .id = one->seq },
             .tenant = one->tenant,
             .verb = END,

@@ -5,9 +5,9 @@
 
 /* Interactive streams in the journal: that one was let in (before anything of it happens) and
  * how it ended.  What begins is noted in a document beside the record, so that a start finds
- * those whose end nobody recorded.  Owner thread. */
+ * those whose end has no record.  Owner thread. */
 
-/* JOB_EXEC, JOB_ATTACH, JOB_FORWARD: one's own job with job.exec, anybody's with job.exec.any.
+/* JOB_EXEC, JOB_ATTACH, JOB_FORWARD: one's own job with job.exec, any with job.exec.any.
  * The command is sealed under the tenant's key of the month; its digest is in the record.
  *   BH_NOT_FOUND    no such job, or member
  *   BH_CONFLICT     it does not run; a forward to a batch job

@@ -131,9 +131,8 @@ record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf 
 {
     struct bh_text_row text = { .tenant_id = event->u.submit.tenant.v,
                                 .text = { item->bytes, item->length } };
-    bh_rc rc;
+    bh_rc rc = bh_core_step(core, entry, event, err);
 
-    rc = bh_core_step(core, entry, event, err);
     if (rc == BH_QUOTA || rc == BH_NOT_FOUND || rc == BH_RANGE || rc == BH_CONFLICT)
         return bh_command_refusal(core, entry, rc, &core->step.verdict, err);
     if (rc != BH_OK)
@@ -149,21 +148,21 @@ static bh_rc
 submit_seal_and_record(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
                        struct bh_entry *entry, struct bh_err *err)
 {
-    struct bh_buf item;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf item = { .max = 2 * (size_t)BH_SEALED_PLAIN_MAX };
+    bh_rc rc = submit_seal_spec(core, command, &event->u.submit, &item, err);
+    if (rc != BH_OK)
+        return rc;
 
-    bh_buf_init(&item, 2 * (size_t)BH_SEALED_PLAIN_MAX);
-    rc = submit_seal_spec(core, command, &event->u.submit, &item, err);
-    if (rc == BH_OK)
-        rc = bh_allowance_check_text(core, command, event->u.submit.tenant, item.length, err);
-    if (rc == BH_OK) {
-        bh_access_expect(core, event->u.submit.spec, command->spec);
-        rc = record_submit(core, event, &item, entry, err);
-        if (rc == BH_OK && item.length > 0)
-            submit_store_spec(core, command, &event->u.submit);
-    }
-    bh_buf_fini(&item);
-    return rc;
+    rc = bh_allowance_check_text(core, command, event->u.submit.tenant, item.length, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_access_expect(core, event->u.submit.spec, command->spec);
+    rc = record_submit(core, event, &item, entry, err);
+    if (rc != BH_OK)
+        return rc;
+    if (item.length > 0)
+        submit_store_spec(core, command, &event->u.submit);
+    return BH_OK;
 }
 
 /* Whether the site's nodes could ever run it, as far as they are known: a job that waits for ever

@@ -49,10 +49,7 @@ compare_expired(const void *a, const void *b)
 static bh_rc
 token_retention_record(struct bh_core *core, uint32_t principal, uint32_t count, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .obj = { .type = "account", .id = principal },
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .obj = { .type = "account", .id = principal },
                               .verb = "token.forget" };
     char note[80];
 

@@ -38,7 +38,7 @@ tokens_decide(struct bh_core *core, const struct bh_command *command, const char
     return core->decided;
 }
 
-/* For whom: oneself, or another with token.any on the whole site. */
+/* Its owner: the caller, or a different principal with token.any on the whole site. */
 static bh_rc
 tokens_find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret_principal,
                   struct bh_err *err)
@@ -48,7 +48,7 @@ tokens_find_owner(struct bh_core *core, const struct bh_command *command, uint32
 
     *ret_principal = command->caller.subject.principal.v;
     if (!name)
-        return *ret_principal ? BH_OK : bh_err_set(err, BH_INVALID, "principal: say for whom it is");
+        return *ret_principal ? BH_OK : bh_err_set(err, BH_INVALID, "principal: name the owner of the token");
     any = bh_command_holds(core, command, "token.any", (bh_tenant_id){ 0 });
     if (!any.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
@@ -90,7 +90,7 @@ tokens_check_scopes(const struct bh_command *command, struct bh_err *err)
     return BH_OK;
 }
 
-/* A token that names a verb which asks for somebody who is there is made by somebody who is. */
+/* A token that names a verb which asks for a person is made by one. */
 static bh_rc
 tokens_check_presence(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
@@ -312,10 +312,7 @@ tokens_take_owned(void *self, const struct bh_token_row *row)
 bh_rc
 bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "token.revoke" };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "token.revoke" };
     struct owned *owned = bh_arena_alloc(core->arena, sizeof *owned);
     bh_rc rc;
 

@@ -195,7 +195,7 @@ checkpoints_signer_refused(struct bh_checkpoints *c)
     c->logged_refused = true;
 }
 
-/* It came back: another signature may have been made than we heard of. */
+/* It came back: it may have made a signature whose answer did not arrive. */
 static void
 checkpoints_receive_hello(struct bh_checkpoints *c, const struct bh_store *store)
 {
@@ -317,7 +317,7 @@ bh_checkpoints_finish(struct bh_checkpoints *c, const struct bh_store *store,
     return BH_OK;
 }
 
-/* ---- the start: nothing goes on without the signer ---- */
+/* ---- the start, which waits for the signer ---- */
 
 static bh_rc
 checkpoints_ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *err)

@@ -21,7 +21,7 @@ struct bh_checkpoints {
     bool keys_changed;               /* since the caller looked: bh_checkpoints_poll */
     uint64_t watermark_size;         /* records of the largest tree that was ever signed */
     bool has_watermark;              /* there is a file that says so */
-    /* what it must be told */
+    /* what it must know */
     struct bh_range since, since_durable; /* behind what it signed; of committed records */
     struct bh_range after, after_durable; /* behind what it is signing */
     enum { BH_SIGNER_DISCONNECTED, BH_SIGNER_HELLO_SENT, BH_SIGNER_IDLE, BH_SIGNER_BUSY } state;

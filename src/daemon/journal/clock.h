@@ -8,7 +8,7 @@
  *
  * It advances as CLOCK_BOOTTIME does, so that a step of the wall clock neither ends a job nor
  * bills for hours, and it approaches the wall clock by 1/BH_CLOCK_SLEW of the time that passes.
- * It never goes back, not over a restart either: on the same boot of the machine it goes on by
+ * It never goes back, not over a restart either: on the same boot of the machine it continues by
  * the time that the daemon was away, which the file `clock` in the state folder is for; after a
  * boot it begins with the wall clock, or with the last record where that is later.
  *
@@ -45,7 +45,7 @@ void bh_clock_raise(struct bh_clock *clock, bh_ns at);
 
 bh_ns bh_clock_now(const struct bh_clock *clock);
 
-/* Until when the daemon that had this folder before can have told anybody what its nodes do, by
+/* Until when the daemon that had this folder before can have reported what its nodes do, by
  * engine time: BH_CLOCK_SAVE_INTERVAL after the turn that it noted last, in the file `heard`. */
 bh_ns bh_clock_last_saved(const struct bh_clock *clock);
 

@@ -25,17 +25,14 @@ bh_rc
 bh_daemon_config_load(const char *path, bool required, struct bh_daemon_config *ret_config,
                       struct bh_arena *arena, struct bh_err *err)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = CONFIG_BYTES_MAX + 1 };
     const char *lines;
-    bh_rc rc;
+    bh_rc rc = bh_file_read(path, CONFIG_BYTES_MAX, &text, err);
 
-    bh_buf_init(&text, CONFIG_BYTES_MAX + 1);
-    rc = bh_file_read(path, CONFIG_BYTES_MAX, &text, err);
     if (rc == BH_NOT_FOUND && !required)
         rc = BH_OK;
     lines = bh_buf_text(&text);
     if (rc == BH_OK && lines)
         rc = bh_params_parse(&bh_daemon_params, lines, ret_config, arena, err);
-    bh_buf_fini(&text);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", path);
 }

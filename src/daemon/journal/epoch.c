@@ -35,34 +35,27 @@ epoch_parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
 static bh_rc
 epoch_load(struct bh_epochs *epochs, struct bh_err *err)
 {
-    struct bh_buf text;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = FILE_BYTES_MAX };
+    bh_rc rc = bh_file_read(epochs->path, FILE_BYTES_MAX - 1, &text, err);
 
-    bh_buf_init(&text, FILE_BYTES_MAX);
-    rc = bh_file_read(epochs->path, FILE_BYTES_MAX - 1, &text, err);
-    if (rc == BH_OK && text.length > 0)
-        rc = epoch_parse(epochs, bh_buf_text(&text), err);
-    bh_buf_fini(&text);
-    return rc == BH_NOT_FOUND ? BH_OK : rc;
+    if (rc != BH_OK)
+        return rc == BH_NOT_FOUND ? BH_OK : rc;
+    return text.length > 0 ? epoch_parse(epochs, bh_buf_text(&text), err) : BH_OK;
 }
 
 static bh_rc
 epoch_save(const struct bh_epochs *epochs, struct bh_err *err)
 {
-    struct bh_buf text;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = FILE_BYTES_MAX };
 
-    bh_buf_init(&text, FILE_BYTES_MAX);
     for (uint32_t i = 0; i < epochs->count; i++) {
         const struct bh_epoch *epoch = &epochs->items[i];
 
         bh_buf_printf(&text, "%08" PRIx32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", epoch->id,
                       epoch->job, epoch->order, epoch->lease, epoch->partition);
     }
-    rc = text.overflow ? bh_err_set(err, BH_BUG, "epochs is too long")
-                       : bh_file_replace(epochs->path, text.bytes, text.length, 0600, err);
-    bh_buf_fini(&text);
-    return rc;
+    return text.overflow ? bh_err_set(err, BH_BUG, "epochs is too long")
+                         : bh_file_replace(epochs->path, text.bytes, text.length, 0600, err);
 }
 
 /* ---- epochs ---- */

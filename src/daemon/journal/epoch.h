@@ -9,7 +9,7 @@
 
 /* Which numbers were given out when: jobs, orders, leases and partitions are counted on from what
  * the store holds, so a store that is put back from a backup gives numbers out a second time.
- * Each opening of the store therefore begins an epoch of a random id, and whoever keeps something
+ * Each opening of the store therefore begins an epoch of a random id, and a program that keeps something
  * under such a number (a node its leases, the log folder its files) can tell the two apart.
  * ADR 0060.
  *

@@ -160,8 +160,8 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
-/* Of every record, also those that name a request.  Its number is drawn as well, but whoever sees
- * one record of it may find it there, and all others of that request are hashes to him. */
+/* Of every record, also those that name a request.  Its number is drawn as well, but who sees one
+ * record of it finds it there, and all others of that request are hashes to them. */
 bh_rc
 bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err)
 {
@@ -256,8 +256,8 @@ bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
     return BH_OK;
 }
 
-/* A convenience, not the truth: the store has the checkpoint already.  So nobody waits for
- * the disk, and a failure is only told. */
+/* A convenience, not the truth: the store has the checkpoint already.  So nothing waits for
+ * the disk, and a failure is only logged. */
 static bh_rc
 journal_publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
 {

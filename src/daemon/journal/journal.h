@@ -41,7 +41,7 @@ struct bh_journal {
 BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
                                   struct bh_err *err);
 
-/* Complete `record` (seq, boot, and a salt, without which its public hash would tell who guesses
+/* Complete `record` (seq, boot, and a salt, without which its public hash would show who guesses
  * well what it says) and put it into the open transaction. */
 BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err);
 
@@ -66,7 +66,7 @@ BH_MUST_USE bh_rc bh_journal_finish(struct bh_journal *journal, struct bh_err *e
 BH_MUST_USE bh_rc bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err);
 
 /* The transaction was committed: its checkpoint is published as audit.checkpoint in the state
- * folder, for whoever keeps copies elsewhere.  Or it was rolled back and the records
+ * folder, for those who keep copies elsewhere.  Or it was rolled back and the records
  * replayed. */
 void bh_journal_committed(struct bh_journal *journal);
 void bh_journal_aborted(struct bh_journal *journal);

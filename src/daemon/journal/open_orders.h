@@ -14,7 +14,7 @@
 struct bh_open_orders {
     struct bh_open_order {
         uint64_t number;   /* as in a record's "order" */
-        uint64_t since_ns; /* when it was given; or when a snapshot told of it */
+        uint64_t since_ns; /* when it was given; or when a snapshot had it */
         bool done;         /* it has its outcome, and is taken out when another is added */
     } * items;             /* by number */
     uint32_t count, capacity, done;

@@ -31,15 +31,15 @@ struct bh_signing {
     void *self;
 };
 
-/* A child of ours, started over a socket pair and again when it died, after longer and
- * longer pauses of 30 seconds at most; or, with signer_socket set, somebody else's child at
+/* A child of the daemon, started over a socket pair and again when it died, after longer and
+ * longer pauses of 30 seconds at most; or, with signer_socket set, a different program's child at
  * that socket.  `folder` holds the child's key; both texts stay the caller's. */
 struct bh_signing_process;
 BH_MUST_USE struct bh_signing_process *bh_signing_process_new(const struct bh_daemon_config *config);
 struct bh_signing bh_signing_process_port(struct bh_signing_process *process);
 
-/* At the start: whether somebody else's child listens, waiting `most_ns` for it.  It is started
- * beside us, after a crash of its own perhaps, and without it nothing goes on.  True for our own
+/* At the start: whether that child listens, waiting `most_ns` for it.  It is started
+ * beside the daemon, after a crash of its own perhaps, and the daemon waits for it.  True for its own
  * child, which is there as soon as it is started. */
 bool bh_signing_process_await(struct bh_signing_process *process, uint64_t most_ns);
 void bh_signing_process_free(struct bh_signing_process *process); /* ends the child */

@@ -32,7 +32,7 @@ directory_copy(struct bh_arena *arena, const char *text)
 }
 
 /* The id of a tenant named in the site file; "*" and NULL are the site, 0.  A name that
- * is nobody's gets an id that is nobody's: it must never come out as the whole site. */
+ * has no tenant gets an id that no tenant has: it must never come out as the whole site. */
 static bh_tenant_id
 directory_tenant_id(const struct bh_catalog *catalog, const char *path)
 {
@@ -93,12 +93,9 @@ directory_count_names(const struct bh_catalog *catalog, enum bh_name_kind kind)
 static enum bh_tenant_kind
 directory_kind_of(const struct bh_site *site, const char *path)
 {
-    const struct bh_site_tenant *tenants = site->tenants.items;
+    const struct bh_site_tenant *tenant = bh_site_tenant_named(site, path);
 
-    for (uint32_t i = 0; i < site->tenants.count; i++)
-        if (strcmp(tenants[i].name, path) == 0)
-            return bh_site_tenant_kind(&tenants[i]);
-    return BH_TENANT_PROJECT;
+    return tenant ? bh_site_tenant_kind(tenant) : BH_TENANT_PROJECT;
 }
 
 static void
@@ -122,17 +119,6 @@ directory_add_tenants(struct directory_picture *p, const struct bh_catalog *cata
     p->directory.tenant_count = count;
 }
 
-static const struct bh_site_sku *
-directory_site_sku(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_sku *skus = site->skus.items;
-
-    for (uint32_t i = 0; i < site->skus.count; i++)
-        if (strcmp(skus[i].name, name) == 0)
-            return &skus[i];
-    return NULL;
-}
-
 static void
 directory_add_skus(struct directory_picture *p, const struct bh_catalog *catalog)
 {
@@ -141,7 +127,7 @@ directory_add_skus(struct directory_picture *p, const struct bh_catalog *catalog
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_SKU, i + 1);
-        const struct bh_site_sku *sku = directory_site_sku(bh_catalog_site(catalog), name);
+        const struct bh_site_sku *sku = bh_site_sku_named(bh_catalog_site(catalog), name);
 
         rows[i] = (struct bh_dir_sku){
             .id = { i + 1 },
@@ -159,17 +145,6 @@ directory_add_skus(struct directory_picture *p, const struct bh_catalog *catalog
     p->directory.sku_count = count;
 }
 
-static const struct bh_site_principal *
-directory_site_principal(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_principal *principals = site->principals.items;
-
-    for (uint32_t i = 0; i < site->principals.count; i++)
-        if (strcmp(principals[i].name, name) == 0)
-            return &principals[i];
-    return NULL;
-}
-
 static void
 directory_add_principals(struct directory_picture *p, const struct bh_catalog *catalog)
 {
@@ -178,7 +153,7 @@ directory_add_principals(struct directory_picture *p, const struct bh_catalog *c
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_PRINCIPAL, i + 1);
-        const struct bh_site_principal *known = directory_site_principal(bh_catalog_site(catalog), name);
+        const struct bh_site_principal *known = bh_site_principal_named(bh_catalog_site(catalog), name);
 
         rows[i] = (struct bh_dir_principal){
             .id = { i + 1 },

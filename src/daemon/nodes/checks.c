@@ -42,10 +42,7 @@ checks_forget(struct bh_core *core, const bh_node_id *aside, uint32_t count)
 static bh_rc
 checks_ask(struct bh_core *core, struct bh_check *check, bh_ns now, struct bh_err *err)
 {
-    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                    .dec = { .allow = true },
-                                    .phase = BH_PHASE_EVENT,
-                                    .verb = "node.check",
+    const struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "node.check",
                                     .obj = { .type = "node", .id = check->node.v } };
     const char *name = bh_catalog_name_of(core->catalog, BH_NAME_NODE, check->node.v);
     struct bh_host_view host;

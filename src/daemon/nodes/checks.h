@@ -4,7 +4,7 @@
 #include "daemon/state/core.h"
 #include "wire/message.h"
 
-/* Nodes that the engine put aside because jobs failed to start there (engine/gpu/unchecked.h) are told
+/* Nodes that the engine put aside because jobs failed to start there (engine/gpu/unchecked.h) are asked
  * to run their isolation checks, in a sandbox in which no tenant has a part: at once, then again and again
  * with pauses that double, at most five minutes.  The verdict is an event of the engine's. */
 

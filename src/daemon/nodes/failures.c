@@ -46,8 +46,9 @@ bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why, struct b
     core->crypto->sha256(item.bytes, item.length, "", 0, digest->bytes);
     rc =
         bh_texts_put(core, &(struct bh_text_row){ *digest, view.tenant.v, { item.bytes, item.length } }, err);
-    if (rc == BH_OK)
-        rc = failures_put(core, view.job.v, digest, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = failures_put(core, view.job.v, digest, err);
     ret_failure->kept = rc == BH_OK;
     return rc;
 }

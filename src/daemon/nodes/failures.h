@@ -7,7 +7,7 @@
  * its people (api/jobs/failure.h), in the batch of the record that says that it could not. */
 struct bh_failure {
     bool kept;               /* false: there is nothing to say, or no such lease */
-    bh_tenant_id tenant;     /* whose it is: of that record, too, else nobody knows that it went */
+    bh_tenant_id tenant;     /* whose it is: of that record, too, else its loss would be unknown */
     struct bh_digest digest; /* of the sealed text: for that record */
 };
 

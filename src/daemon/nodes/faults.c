@@ -18,16 +18,13 @@ struct faults_report {
     struct bh_fault_report seen;
     struct bh_fault_remedy remedy;
     bh_partition_id partition; /* 0: it names none that stands */
-    bh_tenant_id tenant;       /* who has that; 0: nobody, or several */
+    bh_tenant_id tenant;       /* who has that; 0: no tenant, or several */
 };
 
 static struct bh_entry
 faults_entry_of(const struct faults_report *report)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = report->health->xid ? "node.xid" : "node.health",
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = report->health->xid ? "node.xid" : "node.health",
                               .obj = { "gpu", report->view.gpu.v } };
 
     entry.tenant = report->tenant.v;
@@ -171,7 +168,7 @@ faults_may_record(struct bh_core *core, struct faults_report *report)
     return capacity;
 }
 
-/* A GPU that is being dealt with already, and that nobody has any more, tells nothing new. */
+/* A GPU that is being dealt with already, and that no lease has any more, reports nothing new. */
 static bool
 faults_is_redundant(const struct faults_report *report)
 {

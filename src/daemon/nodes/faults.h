@@ -4,7 +4,7 @@
 #include "daemon/state/core.h"
 #include "wire/message.h"
 
-/* What a node says of its GPUs' health, judged by the tables (model/health.h) and told to
+/* What a node says of its GPUs' health, judged by the tables (model/health.h) and reported to
  * the engine with what is to be done.
  *
  * Every fault that changes something is a record.  Faults of applications change no GPU: they

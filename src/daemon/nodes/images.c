@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "daemon/batch/record.h"
+#include "daemon/state/documents.h"
 #include "engine/read/view.h"
 #include "model/image.h"
 
@@ -69,7 +70,7 @@ bh_images_put(const struct bh_images *images, struct bh_buf *out)
 
 /* ---- which they are ---- */
 
-/* Of the open batch, or what the store has: whether the job is known to have that image. */
+/* Whether the job is known to have that image. */
 static bool
 images_is_known(struct bh_core *core, const char *key, const char *value)
 {
@@ -77,41 +78,14 @@ images_is_known(struct bh_core *core, const char *key, const char *value)
     struct bh_document_row row;
     struct bh_err ignored;
 
-    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
-        if (kept->row.kind == BH_DOCUMENT_IMAGE && strcmp(kept->row.key, key) == 0)
-            return strcmp(kept->row.value, value) == 0;
-    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored) == BH_OK
-           && strcmp(row.value, value) == 0;
-}
-
-static bh_rc
-images_put(struct bh_core *core, const char *key, const char *value, struct bh_err *err)
-{
-    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
-
-    if (!kept)
-        return bh_err_set(err, BH_FULL, "the batch is full");
-    *kept = (struct bh_batch_document){
-        .next = core->documents,
-        .row = { .kind = BH_DOCUMENT_IMAGE,
-                 .version = 1,
-                 .key = bh_arena_strdup(core->arena, key),
-                 .value = bh_arena_strdup(core->arena, value) },
-    };
-    if (!kept->row.key || !kept->row.value)
-        return bh_err_set(err, BH_FULL, "the batch is full");
-    core->documents = kept;
-    return core->store.ops->put_document(core->store.self, &kept->row, err);
+    return bh_documents_get(core, &wanted, &row, &ignored) == BH_OK && strcmp(row.value, value) == 0;
 }
 
 bh_rc
 bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image, struct bh_err *err)
 {
     char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[ROW_BYTES_MAX];
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "job.image" };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "job.image" };
     struct bh_image_row row;
     struct bh_job_view view;
     struct bh_buf json;
@@ -130,5 +104,11 @@ bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_imag
     entry.obj = (struct bh_record_object){ .type = "job", .id = view.job.v };
     entry.text = row.digest;
     rc = bh_core_record(core, &entry, BH_OK, err);
-    return rc == BH_OK ? images_put(core, key, bh_buf_text(&json), err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_documents_put(
+        core,
+        &(struct bh_document_row){
+            .kind = BH_DOCUMENT_IMAGE, .version = 1, .key = key, .value = bh_buf_text(&json) },
+        err);
 }

@@ -17,11 +17,7 @@ enum { UNMANAGED_TEXT_MAX = 4096 };
 static struct bh_entry
 inventory_report(const char *verb, const char *type, uint64_t id)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = verb,
-                              .obj = { .id = id } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = verb, .obj = { .id = id } };
 
     BH_ASSERT(strlen(type) < sizeof entry.obj.type);
     memcpy(entry.obj.type, type, strlen(type) + 1);
@@ -136,23 +132,20 @@ inventory_warn_unmanaged(const struct bh_msg_inventory *inventory, const struct 
         .allowed = from->allowed,
         .scrub_off = inventory->driver_scrub == BH_DRIVER_SCRUB_OFF,
     };
-    struct bh_buf why, fix;
+    BH_AUTO(bh_buf_fini) struct bh_buf fix = { .max = UNMANAGED_TEXT_MAX };
+    BH_AUTO(bh_buf_fini) struct bh_buf why = { .max = UNMANAGED_TEXT_MAX };
 
     for (uint32_t i = 0; i < inventory->partitions.count; i++)
         if (partitions[i].partition == 0 && strcmp(partitions[i].gpu, from->uuid) == 0)
             bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
                                              partitions[i].profile, partitions[i].start, partitions[i].gi });
-    bh_buf_init(&why, UNMANAGED_TEXT_MAX);
-    bh_buf_init(&fix, UNMANAGED_TEXT_MAX);
     if (bh_unmanaged_put(&unmanaged, &why, &fix))
         bh_log(GPU_UNMANAGED, BH_STR("gpu", from->uuid), BH_STR("why", bh_buf_text(&why)),
                BH_STR("next", bh_buf_text(&fix)));
-    bh_buf_fini(&why);
-    bh_buf_fini(&fix);
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
- * it holds instances that are not ours. */
+ * it holds instances that are not its own. */
 static bh_rc
 inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
                      const struct bh_msg_gpu *from, struct bh_err *err)
@@ -224,7 +217,7 @@ inventory_on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
     return bh_view_gpu(core->state.engine, gpu, &view) && bh_same(view.node, node);
 }
 
-/* Pieces that should stand on the node and do not (it was restarted, say). */
+/* Partitions that should be on the node and are not (it was restarted, say). */
 static bh_rc
 inventory_find_gone_partitions(struct bh_core *core, bh_node_id node,
                                const struct bh_msg_inventory *inventory, struct bh_err *err)
@@ -337,13 +330,15 @@ bh_inventory_apply(struct bh_core *core, bh_node_id node, const struct bh_msg_in
 
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
         rc = inventory_apply_gpu(core, node, inventory, &gpus[i], err);
-    if (rc == BH_OK)
-        rc = inventory_find_gone_gpus(core, node, inventory, err);
-    if (rc == BH_OK)
-        rc = inventory_find_gone_partitions(core, node, inventory, err);
-    if (rc == BH_OK)
-        rc = inventory_find_lost_leases(core, node, inventory, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = inventory_find_gone_gpus(core, node, inventory, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = inventory_find_gone_partitions(core, node, inventory, err);
+    if (rc != BH_OK)
+        return rc;
+    return inventory_find_lost_leases(core, node, inventory, err);
 }
 
 static uint32_t

@@ -26,8 +26,8 @@ struct bh_node_offer {
 };
 struct bh_node_offer bh_inventory_offer(const struct bh_msg_inventory *inventory);
 
-/* The node is there and has told what ended before, or it is not (NULL): its leases wait for it
- * or are lost with it, and nobody is charged for them meanwhile. */
+/* The node is there and has reported what ended before, or it is not (NULL): its leases wait for it
+ * or are lost with it, and no tenant is charged for them meanwhile. */
 BH_MUST_USE bh_rc bh_inventory_node(struct bh_core *core, bh_node_id node, const struct bh_node_offer *offer,
                                     struct bh_err *err);
 

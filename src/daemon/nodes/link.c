@@ -50,7 +50,7 @@ struct bh_node_link {
     bool recovered;             /* and all that happened before: the node is up */
     uint64_t since_seq;         /* the log's next record when it connected */
     struct bh_node_offer offer; /* by its last inventory */
-    uint64_t marks;             /* the most that it ever told of its marks, as recorded */
+    uint64_t marks;             /* the most changes of its ownership map that it reported, as recorded */
     bool down_unreported;       /* the connection went and the engine does not know */
     bool resend;                /* outstanding effects and KEEP are due after commit */
     bool touched;
@@ -393,7 +393,7 @@ link_is_sent(const void *self, uint64_t order)
     return false;
 }
 
-/* It has told what ended before: what its tenants' leases cost is known, and it may have more.  An
+/* It has reported what ended before: what its tenants' leases cost is known, and it may have more.  An
  * order of an earlier connection whose lease has ended is not sent again, so it has no answer. */
 static bh_rc
 link_receive_recovered(struct bh_node_link *link, const void *message, struct bh_err *err)
@@ -453,11 +453,11 @@ link_receive_ended(struct bh_node_link *link, const void *message, struct bh_err
 }
 
 static bh_rc
-link_take_marks(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_marks(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_marks *marks = message;
 
-    return bh_marks_take(link->shared->core, link->node, marks->changes, &link->marks, err);
+    return bh_marks_receive(link->shared->core, link->node, marks->changes, &link->marks, err);
 }
 
 static bh_rc
@@ -529,7 +529,7 @@ link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *
         .unfinished = verdict->result == BH_CHECK_INCONCLUSIVE,
         .why = *verdict->why ? verdict->why : NULL,
     };
-    struct bh_buf json;
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = VERDICT_JSON_MAX };
     char *copy;
 
     BH_ASSERT(shown);
@@ -538,10 +538,8 @@ link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *
                                                     .name = checks[i].name,
                                                     .outside = checks[i].outside,
                                                     .result = bh_check_result_names[checks[i].result] };
-    bh_buf_init(&json, VERDICT_JSON_MAX);
     bh_json_encode(&json, &bh_reply_verdict_fields, &reply);
     copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
-    bh_buf_fini(&json);
     free(shown);
     return copy;
 }
@@ -575,7 +573,7 @@ static const struct {
 } receivers[] = {
     { BH_MSG_INVENTORY, link_receive_inventory, true }, { BH_MSG_OUTCOME, link_receive_outcome, false },
     { BH_MSG_ENDED, link_receive_ended, false },        { BH_MSG_SYNCED, link_receive_recovered, false },
-    { BH_MSG_MARKS, link_take_marks, false },           { BH_MSG_RECEIPT, link_receive_receipt, false },
+    { BH_MSG_MARKS, link_receive_marks, false },        { BH_MSG_RECEIPT, link_receive_receipt, false },
     { BH_MSG_SAMPLES, link_receive_samples, false },    { BH_MSG_HEALTH, link_receive_health, false },
     { BH_MSG_TRAFFIC, link_receive_traffic, false },    { BH_MSG_IMAGE, link_receive_image, false },
     { BH_MSG_VERDICT, link_receive_verdict, false },    { BH_MSG_NOTICE, link_receive_notice, false },

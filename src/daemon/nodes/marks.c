@@ -32,14 +32,14 @@ bh_marks_recorded(const struct bh_core *core, bh_node_id node, uint64_t *ret_mar
 }
 
 bh_rc
-bh_marks_take(struct bh_core *core, bh_node_id node, uint64_t changes, uint64_t *marks, struct bh_err *err)
+bh_marks_receive(struct bh_core *core, bh_node_id node, uint64_t changes, uint64_t *marks, struct bh_err *err)
 {
     const char *name = bh_catalog_name_of(core->catalog, BH_NAME_NODE, node.v);
     char key[KEY_SIZE], value[VALUE_SIZE];
     bh_rc rc;
 
     if (changes < *marks)
-        bh_log(NODE_PUT_BACK, BH_STR("node", name ? name : ""), BH_U64("told", *marks),
+        bh_log(NODE_PUT_BACK, BH_STR("node", name ? name : ""), BH_U64("reported", *marks),
                BH_U64("known", changes));
     if (changes <= *marks)
         return BH_OK;

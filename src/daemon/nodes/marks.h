@@ -8,16 +8,17 @@
 
 struct bh_core;
 
-/* How often a node's marks, which say whose its GPU memory is, have changed: the most that it ever told, in
+/* How often a node's ownership map of GPU memory has changed: the most that it ever reported, in
  * the store.  A node that tells less has a folder that was put back, and forgets whose any memory is when it
- * hears the number (node/witness.h).  One that told nothing yet is new here. */
+ * hears the number (node/witness.h).  One that reported nothing yet is new here. */
 
 /* 0: nothing.  BH_IO, BH_INVALID (what the store has is no number). */
 BH_MUST_USE bh_rc bh_marks_recorded(const struct bh_core *core, bh_node_id node, uint64_t *ret_marks,
                                     struct bh_err *err);
 
-/* The node told `changes`; `marks`, what is recorded, is raised with the batch, and never lowered.  BH_IO. */
-BH_MUST_USE bh_rc bh_marks_take(struct bh_core *core, bh_node_id node, uint64_t changes, uint64_t *marks,
-                                struct bh_err *err);
+/* The node reported `changes`; `marks`, what is recorded, is raised with the batch, and never lowered. BH_IO.
+ */
+BH_MUST_USE bh_rc bh_marks_receive(struct bh_core *core, bh_node_id node, uint64_t changes, uint64_t *marks,
+                                   struct bh_err *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "daemon/batch/record.h"
 #include "daemon/batch/rows.h"
+#include "daemon/state/documents.h"
 
 enum { JSON_MAX = 4096 };
 
@@ -15,25 +16,6 @@ static const char *const verbs[BH_JOB_NOTICES] = {
 #include "tables/job_notices.tbl"
 #undef BH_JOB_NOTICE
 };
-
-/* As the open batch has it, or the store: readers of that do not see the batch. */
-static bh_rc
-notices_find(struct bh_core *core, const char *key, struct bh_document_row *ret_row, struct bh_err *err)
-{
-    const struct bh_document_key wanted = { BH_DOCUMENT_NOTICES, key };
-    bh_rc rc;
-
-    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
-        if (kept->row.kind == BH_DOCUMENT_NOTICES && strcmp(kept->row.key, key) == 0) {
-            *ret_row = kept->row;
-            return BH_OK;
-        }
-    rc = core->store.ops->get_document(core->store.self, &wanted, core->arena, ret_row, err);
-    if (rc != BH_NOT_FOUND)
-        return rc;
-    *ret_row = (struct bh_document_row){ .kind = BH_DOCUMENT_NOTICES, .value = "{}" };
-    return BH_OK;
-}
 
 static void
 notices_add(struct bh_job_notices_row *row, const struct bh_msg_notice *notice)
@@ -54,36 +36,30 @@ notices_add(struct bh_job_notices_row *row, const struct bh_msg_notice *notice)
 static bh_rc
 notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, struct bh_err *err)
 {
-    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[JSON_MAX];
+    const struct bh_document_key wanted = { BH_DOCUMENT_NOTICES, key };
     struct bh_job_notices_row row = { .item_count = 0 };
-    struct bh_document_row old;
+    struct bh_document_row document;
     struct bh_buf json;
-    bh_rc rc = kept ? BH_OK : bh_err_set(err, BH_FULL, "the batch is full");
+    bh_rc rc;
 
     bh_job_document_key(job, key);
+    rc = bh_documents_get_or_empty(core, &wanted, &document, err);
     if (rc != BH_OK)
         return rc;
-    rc = notices_find(core, key, &old, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_json_decode(old.value, strlen(old.value), &bh_job_notices_fields, &row, core->arena, err);
+    rc = bh_json_decode(document.value, strlen(document.value), &bh_job_notices_fields, &row, core->arena,
+                        err);
     if (rc != BH_OK)
         return rc;
     notices_add(&row, notice);
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_job_notices_fields, &row);
-    *kept = (struct bh_batch_document){
-        .next = core->documents,
-        .row = { .kind = BH_DOCUMENT_NOTICES,
-                 .version = old.version + 1,
-                 .key = bh_arena_strdup(core->arena, key),
-                 .value = json.overflow ? NULL : bh_arena_strdup(core->arena, bh_buf_text(&json)) },
-    };
-    if (!kept->row.key || !kept->row.value)
-        return bh_err_set(err, BH_FULL, "the batch is full");
-    core->documents = kept;
-    return core->store.ops->put_document(core->store.self, &kept->row, err);
+    if (json.overflow)
+        return bh_err_set(err, BH_FULL, "the notices of a job are too long");
+    document.version++;
+    document.key = key;
+    document.value = bh_buf_text(&json);
+    return bh_documents_put(core, &document, err);
 }
 
 /* What it says of the job's grade: the record binds the row that is written with it. */
@@ -110,10 +86,7 @@ bh_rc
 bh_notices_record(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
                   struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .obj = { .type = "job" } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .obj = { .type = "job" } };
     struct bh_job_view view;
     bh_rc rc = bh_core_begin(core, err);
 

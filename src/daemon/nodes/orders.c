@@ -289,7 +289,7 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
 
 /* ---- answers to events ---- */
 
-/* How an answer to each kind of effect is told to the engine; STOP has no answer of
+/* How an answer to each kind of effect is reported to the engine; STOP has no answer of
  * its own, the end comes instead. */
 static const struct {
     enum bh_event_kind event;
@@ -461,11 +461,7 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "node.ended",
-                              .obj = { "lease", ended->lease } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "node.ended", .obj = { "lease", ended->lease } };
     struct bh_event event = {
         .kind = BH_EV_ENDED,
         .u.ended = { { ended->lease },

@@ -19,7 +19,7 @@ BH_MUST_USE bh_rc bh_orders_message(struct bh_core *core, const struct bh_effect
                                     struct bh_arena *arena, struct bh_order_message *ret_order,
                                     struct bh_err *err);
 
-/* The node's order of that number that the engine still waits for; false when nobody
+/* The node's order of that number that the engine still waits for; false when nothing
  * does.  Looks at everything outstanding: for answers to orders of an earlier connection. */
 bool bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
                     struct bh_effect *ret_effect);
@@ -34,7 +34,7 @@ BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, const struct bh_effect
 BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended,
                                   struct bh_err *err);
 
-/* After a start: a record for each order that is not answered, that nobody knows what has
+/* After a start: a record for each order that is not answered, of which it is unknown what has
  * become of it.  They are sent again when the node says hello, and their outcomes follow. */
 BH_MUST_USE bh_rc bh_orders_unknown(struct bh_core *core, struct bh_err *err);
 

@@ -1,15 +1,14 @@
 #include "daemon/nodes/receipts.h"
 
-#include <string.h>
-
 #include "api/documents/receipt.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "daemon/batch/record.h"
+#include "daemon/state/documents.h"
 
 enum { JSON_MAX = 16 << 10 };
 
-/* Whose memory it was, as far as somebody knows. */
+/* Whose memory it was, as far as the node knows. */
 static uint32_t
 receipts_tenant_of(const struct bh_msg_receipt *receipt)
 {
@@ -27,36 +26,22 @@ receipts_is_known(struct bh_core *core, const char *key)
     struct bh_document_row row;
     struct bh_err ignored;
 
-    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next) {
-        if (kept->row.kind == BH_DOCUMENT_RECEIPT && strcmp(kept->row.key, key) == 0)
-            return true;
-    }
-    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored) == BH_OK;
+    return bh_documents_get(core, &wanted, &row, &ignored) == BH_OK;
 }
 
-/* Readers of the store do not see it before the commit. */
 static bh_rc
 receipts_put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt, struct bh_err *err)
 {
-    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_document_row document = { .kind = BH_DOCUMENT_RECEIPT, .version = 1, .key = key };
     char memory[JSON_MAX];
     struct bh_buf json;
 
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_receipt_row_fields, receipt);
-    if (!kept || json.overflow)
+    document.value = bh_buf_text(&json);
+    if (!document.value)
         return bh_err_set(err, BH_FULL, "a receipt is too long");
-    *kept = (struct bh_batch_document){
-        .next = core->documents,
-        .row = { .kind = BH_DOCUMENT_RECEIPT,
-                 .version = 1,
-                 .key = bh_arena_strdup(core->arena, key),
-                 .value = bh_arena_strdup(core->arena, bh_buf_text(&json)) },
-    };
-    if (!kept->row.key || !kept->row.value)
-        return bh_err_set(err, BH_FULL, "a receipt is too long");
-    core->documents = kept;
-    return core->store.ops->put_document(core->store.self, &kept->row, err);
+    return bh_documents_put(core, &document, err);
 }
 
 static bh_rc
@@ -71,12 +56,8 @@ static bh_rc
 receipts_record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *err)
 {
     const struct bh_msg_receipt *receipt = &row->receipt;
-    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                    .dec = { .allow = true },
-                                    .phase = BH_PHASE_EVENT,
-                                    .tenant = receipts_tenant_of(receipt),
-                                    .text = row->digest,
-                                    .verb = "node.scrubbed",
+    const struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .tenant = receipts_tenant_of(receipt),
+                                    .text = row->digest, .verb = "node.scrubbed",
                                     .obj = { "piece", receipt->partition } };
 
     return bh_core_record(core, &entry, rc_of(receipt), err);
@@ -102,13 +83,15 @@ bh_receipts_record(struct bh_core *core, const struct bh_msg_receipt *receipt, s
         return bh_err_set(err, BH_INVALID, "a receipt is too long");
     core->crypto->sha256("", 0, json.bytes, json.length, row.digest);
     rc = receipts_record(core, &row, err);
+    if (rc != BH_OK)
+        return rc;
     row.record = core->journal.next_seq - 1; /* records of new names came before it */
-    if (rc == BH_OK)
-        rc = receipts_put(core, key, &row, err);
-    if (rc == BH_OK)
-        bh_tally_count(&core->tally, bh_tally_scrub(receipt->method, receipt->result));
+    rc = receipts_put(core, key, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_tally_count(&core->tally, bh_tally_scrub(receipt->method, receipt->result));
     if (receipt->result == BH_SCRUB_FAILED)
-        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("partition", receipt->partition),
                BH_STR("why", receipt->why));
-    return rc;
+    return BH_OK;
 }

@@ -15,10 +15,7 @@ bh_verdicts_record(struct bh_core *core, bh_node_id node, const struct bh_msg_ve
     static const uint32_t tallies[BH_CHECK_RESULTS] = {
         [BH_CHECK_FAIL] = 0, [BH_CHECK_PASS] = 1, [BH_CHECK_INCONCLUSIVE] = 2
     };
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "isolation.verdict",
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "isolation.verdict",
                               .obj = { .type = "node", .id = node.v } };
     struct bh_event event;
 

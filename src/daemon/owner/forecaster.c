@@ -95,13 +95,12 @@ forecaster_adopt(struct bh_forecaster *forecaster, const struct bh_buf *file, st
 static void
 forecaster_load(struct bh_forecaster *forecaster)
 {
-    struct bh_buf file;
+    BH_AUTO(bh_buf_fini) struct bh_buf file = { .max = FILE_BYTES_MAX };
     struct bh_err err;
     char path[4096];
     bh_rc rc;
 
     forecaster_path_of(forecaster, path);
-    bh_buf_init(&file, FILE_BYTES_MAX);
     rc = bh_file_read(path, FILE_BYTES_MAX, &file, &err);
     if (rc == BH_OK)
         rc = forecaster_adopt(forecaster, &file, &err);
@@ -109,7 +108,6 @@ forecaster_load(struct bh_forecaster *forecaster)
         bh_log(FORECAST_REFUSED, BH_ERRLOG(&err));
     if (rc != BH_OK)
         forecaster->series.slot = 0;
-    bh_buf_fini(&file);
 }
 
 static void
@@ -119,13 +117,12 @@ forecaster_save(struct bh_forecaster *forecaster)
     struct forecaster_head head = { MAGIC, series->slot_ns, series->count, sizeof *series->rows };
     size_t rows_bytes = series->count * sizeof *series->rows;
     uint8_t digest[DIGEST_BYTES];
-    struct bh_buf file;
+    BH_AUTO(bh_buf_fini) struct bh_buf file = { .max = FILE_BYTES_MAX };
     struct bh_err err;
     char path[4096];
 
     forecaster->saved_slot = series->slot;
     forecaster_path_of(forecaster, path);
-    bh_buf_init(&file, FILE_BYTES_MAX);
     bh_buf_put(&file, &head, sizeof head);
     bh_buf_put(&file, series->rows, rows_bytes);
     forecaster->core->crypto->sha256(file.bytes, file.length, "", 0, digest);
@@ -134,7 +131,6 @@ forecaster_save(struct bh_forecaster *forecaster)
         bh_err_set(&err, BH_FULL, "more than %d bytes of series", FILE_BYTES_MAX);
     if (file.overflow || bh_file_replace(path, file.bytes, file.length, 0600, &err) != BH_OK)
         bh_log(FORECAST_NOT_KEPT, BH_ERRLOG(&err));
-    bh_buf_fini(&file);
 }
 
 /* ---- looking ---- */
@@ -188,11 +184,7 @@ forecaster_notify(struct bh_forecaster *forecaster, struct bh_err *err)
     while (rc == BH_OK && bh_forecast_series_next(&forecaster->series, core->state.engine, &cursor, &event)) {
         const struct bh_ev_advice *advice = &event.u.advice;
         uint32_t ids[BH_ADVICE_OFS] = { advice->tenant.v, advice->node.v, advice->profile };
-        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                  .dec = { .allow = true },
-                                  .phase = BH_PHASE_EVENT,
-                                  .verb = "outlook",
-                                  .tenant = advice->tenant.v };
+        struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "outlook", .tenant = advice->tenant.v };
 
         snprintf(entry.obj.type, sizeof entry.obj.type, "%s", nouns[advice->of]);
         entry.obj.id = ids[advice->of];

@@ -54,7 +54,7 @@ struct owner_request {
     sem_t finished;
 };
 
-/* Of the owner thread, where nobody asked for it. */
+/* Of the owner thread, where no request asked for it. */
 static const struct bh_work own_work = { .kind = BH_WORK_OWN, .owner = true };
 
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
@@ -83,8 +83,8 @@ struct bh_owner_thread {
     struct owner_request *first, **last;
     struct bh_queued_refusal *refusals;
     uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
-    uint64_t unknown_more;                     /* for whom there was no room */
-    struct bh_unauthenticated unauthenticated; /* credentials that were nobody's */
+    uint64_t unknown_more;                     /* that found no room */
+    struct bh_unauthenticated unauthenticated; /* wrong credentials */
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -441,9 +441,7 @@ owner_run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err 
 static bh_rc
 owner_run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 {
-    struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .verb = "tick"
-    };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "tick" };
     bh_rc rc = BH_OK;
 
     for (int n = 0; n < 64 && rc == BH_OK; n++) {
@@ -647,7 +645,7 @@ owner_abandon_when_idle(struct bh_owner_thread *owner)
         owner_fail_batch(owner, NULL, &err);
 }
 
-/* The thread ends: nobody waits for it any more, now or later. */
+/* The thread ends: nothing waits for it any more, now or later. */
 static void
 owner_refuse_pending(struct bh_owner_thread *owner)
 {
@@ -739,7 +737,7 @@ bh_owner_halt(struct bh_owner_thread *owner)
 }
 
 /* The last record of a clean stop is a snapshot's; what is signed after it leaves nothing that
- * could be changed unseen while nobody serves. */
+ * could be changed unseen while no daemon runs. */
 static bh_rc
 owner_close_journal(struct bh_core *core, struct bh_err *err)
 {
@@ -749,11 +747,12 @@ owner_close_journal(struct bh_core *core, struct bh_err *err)
 
     if (core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);
-        if (rc == BH_OK)
-            rc = bh_core_commit(core, err);
+        if (rc != BH_OK)
+            return rc;
+        rc = bh_core_commit(core, err);
+        if (rc != BH_OK)
+            return rc;
     }
-    if (rc != BH_OK)
-        return rc;
     if (bh_journal_finish(&core->journal, err) != BH_OK)
         bh_log(STOPPED_UNSIGNED, BH_ERRLOG(err));
     if (!bh_journal_signed(&core->journal))

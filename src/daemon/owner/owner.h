@@ -14,7 +14,7 @@ struct bh_owner_thread;
 BH_MUST_USE bh_rc bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner,
                                  struct bh_err *err);
 
-/* Begin to stop: the batch in hand finishes, whoever waits behind it or comes later gets
+/* Begin to stop: the batch in hand finishes, what waits behind it or comes later gets
  * BH_UNAVAILABLE, watchers wake.  The port stays usable until bh_owner_stop. */
 void bh_owner_halt(struct bh_owner_thread *owner);
 

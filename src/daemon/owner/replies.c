@@ -66,16 +66,14 @@ bh_replies_put(struct bh_core *core, const struct bh_command *command, const str
         .status = bh_answer_status(command),
         .at_ns = bh_core_now(core),
     };
-    struct bh_buf body;
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = REPLY_BYTES_MAX };
     bh_rc rc;
 
-    bh_buf_init(&body, REPLY_BYTES_MAX);
     bh_answer_encode(&body, command, answer, true);
     row.body = bh_buf_text(&body) ? bh_arena_strdup(core->arena, bh_buf_text(&body)) : NULL;
     if (row.body && replies_add(core, &row))
         rc = core->store.ops->put_reply(core->store.self, &row, err);
     else
         rc = bh_err_set(err, BH_BUG, "the answer is too long to be remembered");
-    bh_buf_fini(&body);
     return rc;
 }

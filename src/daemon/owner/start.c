@@ -15,28 +15,31 @@
 static bh_rc
 start_record(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "daemon.start",
-                              .obj = { .type = "daemon" } };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "daemon.start", .obj = { .type = "daemon" } };
     uint32_t root;
     bh_rc rc = bh_inventory_lose_all(core, bh_clock_last_saved(&core->clock), err);
-
-    if (rc == BH_OK)
-        rc = bh_core_record(core, &entry, BH_OK, err);
-    if (rc == BH_OK)
-        rc = bh_names_upgrade(core, err);
-    if (rc == BH_OK)
-        rc = bh_abandoned_orders_record(core, UINT64_MAX, err);
-    if (rc == BH_OK)
-        rc = bh_orders_unknown(core, err);
-    if (rc == BH_OK)
-        rc = bh_stream_record_lost(core, err);
-    if (rc == BH_OK)
-        rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_core_record(core, &entry, BH_OK, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_names_upgrade(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_abandoned_orders_record(core, UINT64_MAX, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_orders_unknown(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_stream_record_lost(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
+    if (rc != BH_OK)
+        return rc;
     core->catalog_changed = true;
-    return rc == BH_OK ? bh_core_commit(core, err) : rc;
+    return bh_core_commit(core, err);
 }
 
 bh_rc

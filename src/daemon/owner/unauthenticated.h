@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* Credentials that are nobody's, counted until the owner thread records them: by the token whose id
+/* Wrong credentials, counted until the owner thread records them: by the token whose id
  * they had, where there is such a one.  A fixed number of places: however many strangers come with
  * whatever, they take none of what is kept of those who are known. */
 struct bh_core;
@@ -21,7 +21,7 @@ struct bh_unauthenticated {
     } items[BH_UNAUTHENTICATED_MAX];
 };
 
-/* Count one; false: there was none before, and somebody is to be told. */
+/* Count one; false: there was none before, and the owner is to be woken. */
 bool bh_unauthenticated_add(struct bh_unauthenticated *unauthenticated, uint64_t token);
 
 /* Record them as refused sign-ins (daemon/state/refusals.h).  Results of bh_core_record. */

@@ -339,54 +339,19 @@ apply_plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct b
     return BH_OK;
 }
 
-/* Principals have no engine event: only their names are kept. */
+/* A name without an engine event: it alone is kept. */
 static bh_rc
-apply_plan_principals(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-                      struct bh_err *err)
+apply_plan_name(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+                const char *name, struct bh_err *err)
 {
-    const struct bh_site_principal *principals = site->principals.items;
+    struct apply_change *change;
 
-    for (uint32_t i = 0; i < site->principals.count; i++) {
-        struct apply_change *change;
-
-        if (bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, principals[i].name))
-            continue;
-        change = apply_add_change(plan, BH_NAME_PRINCIPAL, principals[i].name);
-        if (!change)
-            return apply_plan_full(err);
-        change->is_new = true;
-    }
-    return BH_OK;
-}
-
-static bool
-apply_site_names_dataset(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_dataset *datasets = site->datasets.items;
-
-    for (uint32_t i = 0; i < site->datasets.count; i++)
-        if (strcmp(datasets[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Datasets have no engine event either: their grants are read where they are asked about. */
-static bh_rc
-apply_plan_datasets(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-                    struct bh_err *err)
-{
-    const struct bh_site_dataset *datasets = site->datasets.items;
-
-    for (uint32_t i = 0; i < site->datasets.count; i++) {
-        struct apply_change *change;
-
-        if (bh_catalog_find(core->catalog, BH_NAME_DATASET, datasets[i].name))
-            continue;
-        change = apply_add_change(plan, BH_NAME_DATASET, datasets[i].name);
-        if (!change)
-            return apply_plan_full(err);
-        change->is_new = true;
-    }
+    if (bh_catalog_find(core->catalog, kind, name))
+        return BH_OK;
+    change = apply_add_change(plan, kind, name);
+    if (!change)
+        return apply_plan_full(err);
+    change->is_new = true;
     return BH_OK;
 }
 
@@ -399,29 +364,28 @@ apply_planned(const struct bh_apply_plan *plan, enum bh_name_kind kind, const ch
     return false;
 }
 
-/* Nor have groups. */
+/* Of principals, groups, and datasets, whose grants are read where they are asked about. */
 static bh_rc
-apply_plan_groups(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-                  struct bh_err *err)
+apply_plan_names(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
+                 struct bh_err *err)
 {
+    const struct bh_site_principal *principals = site->principals.items;
     const struct bh_site_binding *bindings = site->bindings.items;
+    const struct bh_site_dataset *datasets = site->datasets.items;
+    bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < site->bindings.count; i++) {
-        struct apply_change *change;
-
-        if (!bindings[i].group || bh_catalog_find(core->catalog, BH_NAME_GROUP, bindings[i].group)
-            || apply_planned(plan, BH_NAME_GROUP, bindings[i].group))
-            continue;
-        change = apply_add_change(plan, BH_NAME_GROUP, bindings[i].group);
-        if (!change)
-            return apply_plan_full(err);
-        change->is_new = true;
-    }
-    return BH_OK;
+    for (uint32_t i = 0; i < site->principals.count && rc == BH_OK; i++)
+        rc = apply_plan_name(plan, core, BH_NAME_PRINCIPAL, principals[i].name, err);
+    for (uint32_t i = 0; i < site->bindings.count && rc == BH_OK; i++)
+        if (bindings[i].group && !apply_planned(plan, BH_NAME_GROUP, bindings[i].group))
+            rc = apply_plan_name(plan, core, BH_NAME_GROUP, bindings[i].group, err);
+    for (uint32_t i = 0; i < site->datasets.count && rc == BH_OK; i++)
+        rc = apply_plan_name(plan, core, BH_NAME_DATASET, datasets[i].name, err);
+    return rc;
 }
 
 static bool
-apply_site_names_group(const struct bh_site *site, const char *name)
+apply_site_has_group(const struct bh_site *site, const char *name)
 {
     const struct bh_site_binding *bindings = site->bindings.items;
 
@@ -432,41 +396,26 @@ apply_site_names_group(const struct bh_site *site, const char *name)
 }
 
 static bool
-apply_site_names_tenant(const struct bh_site *site, const char *name)
+apply_site_has(const struct bh_site *site, enum bh_name_kind kind, const char *name)
 {
-    const struct bh_site_tenant *tenants = site->tenants.items;
-
-    for (uint32_t i = 0; i < site->tenants.count; i++)
-        if (strcmp(tenants[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static bool
-apply_site_names_sku(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_sku *skus = site->skus.items;
-
-    for (uint32_t i = 0; i < site->skus.count; i++)
-        if (strcmp(skus[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static bool
-apply_site_names_principal(const struct bh_site *site, const char *name)
-{
-    const struct bh_site_principal *principals = site->principals.items;
-
-    for (uint32_t i = 0; i < site->principals.count; i++)
-        if (strcmp(principals[i].name, name) == 0)
-            return true;
-    return strcmp(name, "root") == 0 || bh_principal_is_issuers(site, name);
+    switch ((int)kind) {
+    case BH_NAME_TENANT:
+        return bh_site_tenant_named(site, name) != NULL;
+    case BH_NAME_SKU:
+        return bh_site_sku_named(site, name) != NULL;
+    case BH_NAME_DATASET:
+        return bh_site_dataset_named(site, name) != NULL;
+    case BH_NAME_GROUP:
+        return apply_site_has_group(site, name);
+    default: /* principals */
+        return bh_site_principal_named(site, name) || strcmp(name, "root") == 0
+               || bh_principal_is_issuers(site, name);
+    }
 }
 
 static bh_rc
 apply_plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
-                    bool (*named)(const struct bh_site *site, const char *name), const struct bh_site *site)
+                    const struct bh_site *site, struct bh_err *err)
 {
     uint32_t cursor = 0, id, first = plan->count;
     const char *name;
@@ -474,11 +423,11 @@ apply_plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum
     while ((name = bh_catalog_next(core->catalog, kind, &cursor, &id))) {
         struct apply_change *change;
 
-        if (named(site, name))
+        if (apply_site_has(site, kind, name))
             continue;
         change = apply_add_change(plan, kind, name);
         if (!change)
-            return BH_FULL;
+            return apply_plan_full(err);
         change->drop = true;
         if (kind == BH_NAME_TENANT)
             change->event = (struct bh_event){ .kind = BH_EV_TENANT_REMOVE, .u.tenant.tenant = { id } };
@@ -597,6 +546,8 @@ bh_rc
 bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_apply_plan **ret_plan,
              struct bh_err *err)
 {
+    static const enum bh_name_kind removed[] = { BH_NAME_TENANT, BH_NAME_PRINCIPAL, BH_NAME_GROUP,
+                                                 BH_NAME_DATASET, BH_NAME_SKU };
     BH_AUTO(bh_plan_free) struct bh_apply_plan *plan = calloc(1, sizeof *plan);
     bh_rc rc;
 
@@ -614,24 +565,14 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_apply_p
     rc = apply_plan_tenants(plan, core, site, err);
     if (rc != BH_OK)
         return rc;
-    rc = apply_plan_principals(plan, core, site, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = apply_plan_groups(plan, core, site, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = apply_plan_datasets(plan, core, site, err);
+    rc = apply_plan_names(plan, core, site, err);
     if (rc != BH_OK)
         return rc;
     rc = apply_plan_gpus(plan, core, site, err);
     if (rc != BH_OK)
         return rc;
-    if ((apply_plan_removals(plan, core, BH_NAME_TENANT, apply_site_names_tenant, site) != BH_OK
-         || apply_plan_removals(plan, core, BH_NAME_PRINCIPAL, apply_site_names_principal, site) != BH_OK
-         || apply_plan_removals(plan, core, BH_NAME_GROUP, apply_site_names_group, site) != BH_OK
-         || apply_plan_removals(plan, core, BH_NAME_DATASET, apply_site_names_dataset, site) != BH_OK
-         || apply_plan_removals(plan, core, BH_NAME_SKU, apply_site_names_sku, site) != BH_OK))
-        rc = apply_plan_full(err);
+    for (size_t i = 0; i < BH_COUNT(removed) && rc == BH_OK; i++)
+        rc = apply_plan_removals(plan, core, removed[i], site, err);
     if (rc != BH_OK)
         return rc;
     rc = apply_rehearse(plan, core, err);

@@ -30,7 +30,7 @@ removals_put_count(struct removals_line *line, uint64_t count, const char *one, 
         bh_buf_printf(removals_next(line), "%" PRIu64 " %s", count, count == 1 ? one : many);
 }
 
-/* Jobs that have not ended, of whom a removal is about: those of tenants that go are cancelled. */
+/* Jobs that have not ended, that a removal is about: those of tenants that go are cancelled. */
 struct alive {
     uint64_t all, cancelled;
 };

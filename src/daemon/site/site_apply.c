@@ -25,9 +25,7 @@ enum {
 static bh_rc
 apply_reap_ended(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .verb = "tick"
-    };
+    struct bh_entry entry = { BH_ENTRY_OF_SYSTEM, .verb = "tick" };
     struct bh_event event = { .kind = BH_EV_TICK };
 
     return bh_core_step(core, &entry, &event, err);
@@ -62,18 +60,16 @@ apply_find_removals(struct bh_core *core, const struct bh_apply_plan *plan, stru
 {
     struct bh_removal removal;
     uint32_t cursor = 0;
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = REMOVALS_BYTES_MAX };
     bh_rc rc = apply_find_tenants(core, plan, arena, &removal, err);
 
-    bh_buf_init(&text, REMOVALS_BYTES_MAX);
     while (rc == BH_OK && bh_plan_next_removal(plan, core, &cursor, &removal.kind, &removal.id))
         rc = bh_removal_put(core, &removal, &text, err);
-    *ret_removals = "";
-    if (rc == BH_OK && text.length > 0)
-        *ret_removals = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
-    bh_buf_fini(&text);
     if (rc != BH_OK)
         return rc;
+    *ret_removals = "";
+    if (text.length > 0)
+        *ret_removals = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
     if (!*ret_removals)
         return bh_err_set(err, BH_RANGE, "the file removes more names at once than can be listed");
     return BH_OK;
@@ -130,10 +126,9 @@ apply_note_of(const struct bh_answer *answer, struct bh_arena *arena)
 {
     const struct bh_site_changes *changes = &answer->changes;
     uint32_t left = changes->count - changes->listed;
-    struct bh_buf note;
+    BH_AUTO(bh_buf_fini) struct bh_buf note = { .max = BH_ENTRY_NOTE_MAX };
     const char *copy;
 
-    bh_buf_init(&note, BH_ENTRY_NOTE_MAX);
     left += site_apply_put_lines(&note, "", changes->lines ? changes->lines : "", NOTE_CHANGES_BYTES);
     if (left > 0) {
         bh_buf_printf(&note, "%u more; sha256 of all %u lines: ", left, changes->count);
@@ -146,7 +141,6 @@ apply_note_of(const struct bh_answer *answer, struct bh_arena *arena)
     if (note.length == 0)
         bh_buf_puts(&note, "no change\n");
     copy = bh_buf_text(&note) ? bh_arena_strdup(arena, bh_buf_text(&note)) : NULL;
-    bh_buf_fini(&note);
     return copy;
 }
 
@@ -179,10 +173,10 @@ put_site(struct applying *a, struct bh_err *err)
     revision.number = core->journal.next_seq - 1; /* records of new names came before it */
     revision.at_ns = core->journal.last_ts_ns;
     rc = bh_revision_put(core, &revision, err);
-    if (rc == BH_OK)
-        rc = bh_catalog_set_site(core->catalog, text, &digest, revision.number, err);
+    if (rc != BH_OK)
+        return rc;
     a->answer->revision = revision.number;
-    return rc;
+    return bh_catalog_set_site(core->catalog, text, &digest, revision.number, err);
 }
 
 static bh_rc

@@ -21,7 +21,7 @@ site_warnings_put_line(struct warnings *w, struct bh_buf *line)
         bh_buf_printf(&w->text, "%s\n", bh_buf_text(line));
 }
 
-/* ---- names that nobody has ---- */
+/* ---- names that are not used ---- */
 
 /* Warn where `name` is no name of that kind; `entry` is what says it. */
 static void
@@ -70,7 +70,7 @@ warn_of_pools(struct warnings *w, const struct bh_site *site)
         }
 }
 
-/* ---- grades that nobody gets ---- */
+/* ---- grades that no job gets ---- */
 
 static void
 warn_of_grades(struct warnings *w, const struct bh_site *site)

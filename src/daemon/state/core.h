@@ -44,7 +44,7 @@ struct bh_tenant_faults {
 struct bh_gpu_facts {
     bool seen;
     bool unread; /* its node could not read it in its last inventory */
-    bool usable; /* node.conf allows it, and nobody else carved it */
+    bool usable; /* node.conf allows it, and no other program carved it */
     bool mig_capable;
     uint8_t logged_health;       /* enum bh_gpu_health, in the daemon's log */
     uint64_t cause_ns;           /* the last fault that others may follow from */
@@ -93,7 +93,7 @@ struct bh_core {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct bh_clock clock;
-    uint64_t as_of_ns; /* engine time stands there, for what is known to have been; 0: it goes on */
+    uint64_t as_of_ns; /* engine time stands there, for what is known to have been; 0: it runs */
     struct bh_epochs epochs;
     struct bh_journal journal;
     struct bh_keyring ring;
@@ -167,7 +167,7 @@ struct bh_batch_document {
     struct bh_document_row row;
 };
 
-/* A job or a token that somebody made in the open batch, the same way. */
+/* A job or a token that was made in the open batch, the same way. */
 struct bh_batch_created {
     struct bh_batch_created *next;
     uint32_t principal;

@@ -31,4 +31,8 @@ struct bh_entry {
     const char *job_name;
 };
 
+/* The beginning of one that the daemon itself makes: { BH_ENTRY_OF_SYSTEM, .verb = "tick" }. */
+#define BH_ENTRY_OF_SYSTEM                                                                                   \
+    .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT
+
 #endif

@@ -7,7 +7,7 @@
 struct bh_core;
 
 /* Whose a job is, also one that has ended and the engine knows no more: who may do what with it is
- * decided before anybody is told what state it is in. */
+ * decided before an answer says what state it is in. */
 struct bh_job_owner {
     bh_tenant_id tenant;
     bh_principal_id principal;

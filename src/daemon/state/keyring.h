@@ -25,7 +25,7 @@ BH_MUST_USE bh_rc bh_keyring_open(struct bh_keyring *ring, const struct bh_daemo
 void bh_keyring_close(struct bh_keyring *ring);
 
 /* Wrap the tenants' keys by another root key, within the open transaction; `next` NULL makes
- * one.  A file of ours is replaced once it is committed; a credential is not ours to
+ * one.  A file of the daemon is replaced once it is committed; a credential is not its own to
  * replace: with `next` the caller sees to it, without it is BH_CONFLICT,
  * and so it is while the file of an earlier rotation is not replaced yet. */
 BH_MUST_USE bh_rc bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,

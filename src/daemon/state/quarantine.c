@@ -64,17 +64,13 @@ quarantine_read(const char *folder, uint32_t number, struct bh_crash *ret_crash)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     char path[PATH_MAX_BYTES];
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_CRASH_JSON_MAX };
     struct bh_err ignored;
-    bh_rc rc;
 
     quarantine_path(folder, number, "json", path);
-    bh_buf_init(&text, BH_CRASH_JSON_MAX);
-    rc = bh_file_read(path, BH_CRASH_JSON_MAX, &text, &ignored);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text.bytes, text.length, &bh_crash_fields, ret_crash, arena, &ignored);
-    bh_buf_fini(&text);
-    return rc == BH_OK;
+    if (bh_file_read(path, BH_CRASH_JSON_MAX, &text, &ignored) != BH_OK)
+        return false;
+    return bh_json_decode(text.bytes, text.length, &bh_crash_fields, ret_crash, arena, &ignored) == BH_OK;
 }
 
 /* What the wall clock says is later than now counts as of now. */

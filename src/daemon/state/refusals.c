@@ -5,14 +5,14 @@
 
 #include "daemon/state/entry.h"
 
-/* Credentials that are nobody's (daemon/owner/unauthenticated.h). */
+/* Wrong credentials (daemon/owner/unauthenticated.h). */
 static bool
 refusals_is_unauthenticated(const struct bh_refusal_group *group)
 {
     return group->dec.rule == BH_RULE_NOT_SHOWN && strcmp(group->obj.type, "account") != 0;
 }
 
-/* Numbers of what whoever asks can make up, or what there are many of: they tell no kinds of refusal
+/* Numbers that a caller can make up, or that there are many of: they distinguish no kinds of refusal
  * apart.  Whose account or token was tried does. */
 static bool
 refusals_is_of_many(const struct bh_refusal_group *group)
@@ -56,7 +56,7 @@ refusals_is_same(const struct bh_refusal_group *a, const struct bh_refusal_group
            && strcmp(a->verb, b->verb) == 0 && a->tenant == b->tenant && a->res == b->res;
 }
 
-/* Nobody, who came over the socket. */
+/* A Unix user without a principal, over the socket. */
 static bool
 refusals_is_unknown(const struct bh_refusal_group *group)
 {
@@ -91,7 +91,7 @@ refusals_name_unknown(struct bh_refusal_group *group)
     snprintf(group->verb, sizeof group->verb, "%s", BH_RECORD_CALLER_UNKNOWN);
 }
 
-/* Its place; a stranger whom none is left for becomes one of several. */
+/* Its place; a stranger that finds none becomes one of several. */
 static struct bh_refusal_group *
 refusals_group_of_unknown(struct bh_refusal_group *unknown, struct bh_refusal_group *wanted)
 {
@@ -219,7 +219,7 @@ bh_refusals_aborted(struct bh_refusals *refusals)
     for (uint32_t i = 0; i < BH_REFUSAL_GROUPS_ALL; i++) {
         struct bh_refusal_group *group = &refusals->groups[i];
 
-        if (group->fresh) { /* nobody has its first: the next one is */
+        if (group->fresh) { /* its first has no record: the next one is */
             *group = (struct bh_refusal_group){ 0 };
             continue;
         }

@@ -12,16 +12,16 @@
  * the log, alone or counted, but for those that a crash takes from a window that was not over.  The
  * table is bounded: what finds no place in it is a record of its own.
  *
- * Strangers have places of their own, so that they crowd out nobody who is known, and a last place
+ * Strangers have places of their own, so that they crowd out no one who is known, and a last place
  * for all of them who find no other: none is a record of its own but for the first.  Of Unix users
- * that are nobody's each is one kind whatever it asks for, and a user may have many numbers.  Of
- * credentials that are nobody's (daemon/owner/unauthenticated.h) a kind is the token they name. */
+ * without a principal each is one kind whatever it asks for, and a user may have many numbers.  Of
+ * wrong credentials (daemon/owner/unauthenticated.h) a kind is the token they name. */
 struct bh_entry;
 
 enum {
     BH_REFUSAL_GROUPS_MAX = 512,            /* of who is known */
-    BH_REFUSAL_GROUPS_UNKNOWN = 17,         /* of Unix users that are nobody's, with the last */
-    BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64, /* of credentials that are nobody's, with the last */
+    BH_REFUSAL_GROUPS_UNKNOWN = 17,         /* of Unix users without a principal, with the last */
+    BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64, /* of wrong credentials, with the last */
     BH_REFUSAL_GROUPS_ALL =
         BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN + BH_REFUSAL_GROUPS_UNAUTHENTICATED
 };

@@ -7,8 +7,8 @@
 #include "model/ids.h"
 
 /* Specifications sealed of late, so that one that the same principal submits again to the same
- * tenant is not sealed and stored again (docs/adr/0063-measured-against-before.md).  Whoever
- * submits learns nothing by it: nobody else's texts are looked at.  Bounded; owner thread. */
+ * tenant is not sealed and stored again (docs/adr/0063-measured-against-before.md).  The
+ * submitter learns nothing by it: no one else's texts are compared.  Bounded; owner thread. */
 
 enum { BH_SAME_SPECS = 256 };
 
@@ -22,7 +22,7 @@ struct bh_same_specs {
     struct bh_same_spec items[BH_SAME_SPECS];
 };
 
-/* Who submits what to whom, to be sealed by which key. */
+/* Which principal submits what to which tenant, to be sealed by which key. */
 struct bh_same_spec bh_same_spec_of(uint64_t key, bh_tenant_id tenant, bh_principal_id principal,
                                     const uint8_t plain[32]);
 

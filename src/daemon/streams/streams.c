@@ -187,17 +187,15 @@ bh_streams_free(struct bh_streams *streams)
 static char *
 streams_encode(const struct bh_msg_stream *message, size_t *ret_length)
 {
-    struct bh_buf out;
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = MESSAGE_MAX };
     char *copy = NULL;
 
-    bh_buf_init(&out, MESSAGE_MAX);
     bh_frame_encode(&out, BH_MSG_STREAM, bh_message_fields(BH_MSG_STREAM), message);
     if (!out.overflow)
         copy = malloc(out.length);
     if (copy)
         memcpy(copy, out.bytes, out.length);
     *ret_length = out.length;
-    bh_buf_fini(&out);
     return copy;
 }
 

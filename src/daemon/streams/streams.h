@@ -16,7 +16,7 @@ enum {
     BH_STREAM_CONNECTIONS_MAX = 64 /* of a forward, at a time */
 };
 
-/* The owner is told of every end, as the daemon itself. */
+/* The owner records every end, as the daemon itself. */
 BH_MUST_USE struct bh_streams *bh_streams_new(struct bh_owner owner, const struct bh_crypto_ops *crypto);
 
 /* End all, and wait until their ends are recorded, at most a few seconds; none begins after. */
@@ -27,7 +27,7 @@ void bh_streams_free(struct bh_streams *streams);
 
 struct bh_streams_port bh_streams_port(struct bh_streams *streams);
 
-/* Every few seconds: the ends of those that nobody opened in time. */
+/* Every few seconds: the ends of those that were not opened in time. */
 void bh_streams_expire(struct bh_streams *streams);
 
 #endif

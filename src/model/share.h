@@ -123,10 +123,6 @@ BH_MUST_USE bh_rc bh_share_parse(enum bh_gpu_model model, const struct bh_share_
  * model; where that is not known (NONE), memory is in parts: "1/4:950p". */
 void bh_share_format(enum bh_gpu_model model, const struct bh_share *share, char ret_name[BH_SHARE_NAME_MAX]);
 
-/* BH_INVALID: no share's name. */
-BH_MUST_USE bh_rc bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share,
-                                struct bh_err *err);
-
 /* ---- on a GPU ---- */
 
 /* Whether it may have that slot (0 .. BH_GPU_SHARES_MAX - 1) beside what stands there. */

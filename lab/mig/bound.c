@@ -22,7 +22,7 @@ struct bound_layout {
     uint8_t kinds[PIECES_MAX], starts[PIECES_MAX];
     uint16_t with[KINDS][STARTS_MAX], without[PIECES_MAX];
     uint32_t with_count[KINDS];
-    uint64_t label; /* equal for those that no job to come can tell apart */
+    uint64_t label; /* equal for those that are the same to every job to come */
 };
 
 /* Layouts, or one for each label. */
@@ -103,7 +103,7 @@ bound_link_layouts(struct bound_layouts *layouts)
     }
 }
 
-/* ---- those that cannot be told apart ---- */
+/* ---- those that are the same to jobs ---- */
 
 /* Whether an earlier start for the kind leads to one of the same label. */
 static bool

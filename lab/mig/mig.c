@@ -118,7 +118,7 @@ mig_runs(const struct mig_test *test, uint32_t policy)
     return test->options->policies >> policy & 1;
 }
 
-/* Ours and at least one to compare with. */
+/* Bulkhead's policy and at least one to compare with. */
 static bool
 mig_compares(const struct mig_test *test)
 {
@@ -184,7 +184,7 @@ mig_best_other(const struct mig_test *test)
     return best;
 }
 
-/* How far ours is ahead of the best other, and the standard error of that over seeds. */
+/* How far Bulkhead's policy is ahead of the best other, and the standard error of that over seeds. */
 static void
 mig_print_ahead(struct mig_test *test)
 {

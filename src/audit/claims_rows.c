@@ -7,16 +7,16 @@
 /* Must be the store's BH_ERASED: what stands in the place of an erased name. */
 static const char erased_text[] = "(erased)";
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
-/* Count one more; false when enough were told: the first are enough to begin with. */
+/* Count one more; false when enough were reported: the first are enough to begin with. */
 bool
 bh_claims_reports(struct bh_claims *claims)
 {
     return claims->result.differences++ < BH_CLAIMS_REPORTED_MAX;
 }
 
-/* Names come from a table that anybody may have changed: a line stays a line. */
+/* Names come from a table that may have been changed: a line stays a line. */
 void
 bh_claims_end_line(struct bh_buf *lines, size_t from)
 {
@@ -77,7 +77,7 @@ rows_is_unbound(const struct bh_claims *claims, const struct name_claim *name,
     return !name->bound && claims->pruned_to > 0 && claims_rows_is_blank(row);
 }
 
-/* Nobody has to take its name from the row: but jobs do not have another if that is gone. */
+/* No reader has to take its name from the row: but jobs do not have a different one if that is gone. */
 static void
 claims_rows_check_unbound(struct bh_claims *claims, struct name_claim *name,
                           const struct bh_claimed_name *row)
@@ -283,7 +283,7 @@ claims_rows_check_unknown(struct bh_claims *claims, const struct bh_claimed_job 
         bh_claims_report(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
 }
 
-/* Whether the row is what records say; else the first difference is told. */
+/* Whether the row is what records say; else the first difference is reported. */
 static bool
 claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job,
                            const struct bh_claimed_job *row)

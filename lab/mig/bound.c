@@ -328,7 +328,7 @@ bound_improve(struct problem *problem, uint32_t first, double step)
     }
 }
 
-/* Values relative to that of the empty fleet, until all grow alike: by what is bound_accepted in
+/* Values relative to that of the empty fleet, until all grow alike: by what is accepted in
  * a mean life, which lies between the least and the most growth. */
 static void
 bound_iterate(struct problem *problem)
@@ -422,7 +422,7 @@ bound_keep_in_range(struct room *room)
     room->all *= 1e-250;
 }
 
-/* Slices of the kind that are bound_accepted in a mean life, times `all`. */
+/* Slices of the kind that are accepted in a mean life, times `all`. */
 static double
 bound_accepted(const struct room *room, const struct stream *stream, uint32_t kind,
                const struct bh_profile *profile)

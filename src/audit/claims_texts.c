@@ -1,4 +1,4 @@
-/* The texts that records texts_name, and which of them may be missing: those whose key was destroyed. */
+/* The texts that records name, and which of them may be missing: those whose key was destroyed. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -134,13 +134,14 @@ claims_fill(const struct bh_claims *claims, struct job_claim *job, struct bh_sli
 
     job->filled = job->placed = true;
     job->placed_by = seq;
-    job->kind = bh_job_kind_names[claims_word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)];
-    job->contract = bh_contract_names[contract];
-    job->priority = claims_word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
-    job->checkpoint_signal = claims_signal_of(submit, contract);
-    job->gang = (uint32_t)bh_claim_number(submit, "gang");
-    job->time_limit_ns = bh_claim_number(submit, "time_limit_ns");
-    job->deadline_ns = bh_claim_number(submit, "deadline_ns");
+    bh_claim_put_word(job->said.kind,
+                      bh_job_kind_names[claims_word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)]);
+    bh_claim_put_word(job->said.contract, bh_contract_names[contract]);
+    job->said.priority = claims_word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
+    job->said.checkpoint_signal = claims_signal_of(submit, contract);
+    job->said.gang = (uint32_t)bh_claim_number(submit, "gang");
+    job->said.time_limit_ns = bh_claim_number(submit, "time_limit_ns");
+    job->said.deadline_ns = bh_claim_number(submit, "deadline_ns");
     bh_job_placement_digest(claims->crypto, &nowhere, job->place);
 }
 
@@ -162,15 +163,15 @@ claims_read_submission(struct bh_claims *claims, const struct bh_record *record,
         return bh_err_set(err, BH_CONFLICT, "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
                           job->claim.record);
     if (bh_slice_get(submit, "spec", &value)
-        && (!bh_slice_str(value, digits, sizeof digits) || !bh_parse_hex(digits, job->spec, 32)))
+        && (!bh_slice_str(value, digits, sizeof digits) || !bh_parse_hex(digits, job->said.spec, 32)))
         return bh_err_set(err, BH_CONFLICT, "its job's spec is no digest");
     job->submitted = true;
     job->claim.record = record->seq;
-    job->submitted_ns = record->ts_ns;
-    job->tenant = (uint32_t)bh_claim_number(submit, "tenant");
-    job->principal = (uint32_t)bh_claim_number(submit, "principal");
-    job->sku = (uint32_t)bh_claim_number(submit, "sku");
-    job->count = (uint32_t)bh_claim_number(submit, "count");
+    job->said.submitted_ns = record->ts_ns;
+    job->said.tenant = (uint32_t)bh_claim_number(submit, "tenant");
+    job->said.principal = (uint32_t)bh_claim_number(submit, "principal");
+    job->said.sku = (uint32_t)bh_claim_number(submit, "sku");
+    job->said.count = (uint32_t)bh_claim_number(submit, "count");
     if (number < claims->first_job)
         claims->first_job = number;
     if (record->version > 2) {
@@ -180,7 +181,7 @@ claims_read_submission(struct bh_claims *claims, const struct bh_record *record,
     }
     if (record->version >= BH_CLAIMS_ROWS_VERSION)
         claims_fill(claims, job, submit, record->seq);
-    return bh_claims_read_text(claims, record, job->spec, true, err);
+    return bh_claims_read_text(claims, record, job->said.spec, true, err);
 }
 
 static bh_rc

@@ -196,18 +196,18 @@ static const char *
 rows_differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
                            const struct bh_claimed_job *row)
 {
-    if (row->tenant_id != job->tenant || !rows_is_named_or_erased(claims, row, TENANT, row->tenant))
+    if (row->tenant_id != job->said.tenant || !rows_is_named_or_erased(claims, row, TENANT, row->tenant))
         return "tenant";
-    if (row->principal_id != job->principal
+    if (row->principal_id != job->said.principal
         || !rows_is_named_or_erased(claims, row, PRINCIPAL, row->principal))
         return "principal";
-    if (!claims_rows_is_named(claims, SKU, job->sku, row->sku))
+    if (!claims_rows_is_named(claims, SKU, job->said.sku, row->sku))
         return "SKU";
-    if (row->count != job->count)
+    if (row->count != job->said.count)
         return "count";
-    if (row->submitted_ns != job->submitted_ns)
+    if (row->submitted_ns != job->said.submitted_ns)
         return "time of submission";
-    return memcmp(row->spec, job->spec, 32) == 0 ? NULL : "specification";
+    return memcmp(row->spec, job->said.spec, 32) == 0 ? NULL : "specification";
 }
 
 /* What of the submission's other columns. */
@@ -218,11 +218,11 @@ rows_differs_in_columns(const struct job_claim *job, const struct bh_claimed_job
         const char *name;
         uint64_t found, claimed;
     } columns[] = {
-        { "priority", row->priority, job->priority },
-        { "gang", row->gang, job->gang },
-        { "signal for checkpoints", row->checkpoint_signal, job->checkpoint_signal },
-        { "time limit", row->time_limit_ns, job->time_limit_ns },
-        { "deadline", row->deadline_ns, job->deadline_ns },
+        { "priority", row->priority, job->said.priority },
+        { "gang", row->gang, job->said.gang },
+        { "signal for checkpoints", row->checkpoint_signal, job->said.checkpoint_signal },
+        { "time limit", row->time_limit_ns, job->said.time_limit_ns },
+        { "deadline", row->deadline_ns, job->said.deadline_ns },
     };
 
     if (!job->filled)
@@ -230,9 +230,9 @@ rows_differs_in_columns(const struct job_claim *job, const struct bh_claimed_job
     for (size_t i = 0; i < BH_COUNT(columns); i++)
         if (columns[i].found != columns[i].claimed)
             return columns[i].name;
-    if (strcmp(row->kind, job->kind) != 0)
+    if (strcmp(row->kind, job->said.kind) != 0)
         return "kind";
-    return strcmp(row->contract, job->contract) == 0 ? NULL : "contract";
+    return strcmp(row->contract, job->said.contract) == 0 ? NULL : "contract";
 }
 
 static const char *

@@ -39,7 +39,4 @@ BH_MUST_USE bh_rc bh_compare_run(const struct bh_compare *compare, struct bh_loa
 int bh_mode_status(const char *mode, bh_rc rc, const struct bh_err *err);
 int bh_mode_misused(const char *mode, const struct bh_err *err);
 
-/* Open a file to write the chart of a mode to; fails as bh_err_errno. */
-BH_MUST_USE bh_rc bh_mode_close_chart(void *file, const char *path, struct bh_err *err);
-
 #endif

@@ -324,19 +324,3 @@ bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh
     fair_print_heads(load);
     return fair_run_all(&runs, err);
 }
-
-int
-bh_mode_status(const char *mode, bh_rc rc, const struct bh_err *err)
-{
-    fflush(stdout);
-    if (rc != BH_OK)
-        fprintf(stderr, "bulkhead-lab: %s: %s\n", mode, err->msg);
-    return rc != BH_OK || ferror(stdout) ? BH_MODE_FAILED : BH_MODE_OK;
-}
-
-int
-bh_mode_misused(const char *mode, const struct bh_err *err)
-{
-    fprintf(stderr, "bulkhead-lab: %s: %s\n`bulkhead-lab --help` lists the options\n", mode, err->msg);
-    return BH_MODE_USAGE;
-}

@@ -300,8 +300,8 @@ bh_mode_kueue(int count, char **words)
     bh_rc rc;
 
     if (kueue_parse(count, words, &options, &err) != BH_OK)
-        return bh_mode_misused("kueue", &err);
+        return bh_mode_refuse("bulkhead-lab", &err);
     rc = kueue_run(&options, &load, &err);
     bh_load_fini(&load);
-    return bh_mode_status("kueue", rc, &err);
+    return bh_mode_report("bulkhead-lab", rc, &err);
 }

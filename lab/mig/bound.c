@@ -69,7 +69,7 @@ bound_stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start
 
 /* The partition of `more` that `less` has not, when that is the only difference; or none. */
 static uint32_t
-bound_piece_more(const struct bound_layout *more, const struct bound_layout *less)
+bound_partition_more(const struct bound_layout *more, const struct bound_layout *less)
 {
     uint32_t missing = PIECES_MAX;
 
@@ -93,7 +93,7 @@ bound_link_layouts(struct bound_layouts *layouts)
 
             if (more->count != less->count + 1)
                 continue;
-            partition = bound_piece_more(more, less);
+            partition = bound_partition_more(more, less);
             if (partition == PIECES_MAX)
                 continue;
             kind = more->kinds[partition];

@@ -10,17 +10,17 @@
 enum {
     KINDS = BH_MIG_FLEET_PROFILES,
     LAYOUTS_MAX = 1024,
-    PIECES_MAX = 8,
+    PARTITIONS_MAX = 8,
     STARTS_MAX = 8,
     LABELLING_ROUNDS = 24
 };
 
-/* Pieces that stand together on one GPU, and which layouts one more or one less makes. */
+/* Partitions that fit together on one GPU, and which layouts one more or one less makes. */
 struct bound_layout {
     struct bh_occupancy occupancy;
     uint32_t count;
-    uint8_t kinds[PIECES_MAX], starts[PIECES_MAX];
-    uint16_t with[KINDS][STARTS_MAX], without[PIECES_MAX];
+    uint8_t kinds[PARTITIONS_MAX], starts[PARTITIONS_MAX];
+    uint16_t with[KINDS][STARTS_MAX], without[PARTITIONS_MAX];
     uint32_t with_count[KINDS];
     uint64_t label; /* equal for those that are the same to every job to come */
 };
@@ -48,7 +48,7 @@ bound_list_layouts(struct bound_layouts *layouts, uint32_t unit, struct bound_la
 
         if (!bh_occupancy_fits(&layout->occupancy, profile, unit))
             continue;
-        BH_ASSERT(layout->count < PIECES_MAX);
+        BH_ASSERT(layout->count < PARTITIONS_MAX);
         bh_occupancy_add(&layout->occupancy, profile, unit);
         layout->kinds[layout->count] = (uint8_t)kind;
         layout->starts[layout->count++] = (uint8_t)unit;
@@ -71,13 +71,13 @@ bound_stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start
 static uint32_t
 bound_partition_more(const struct bound_layout *more, const struct bound_layout *less)
 {
-    uint32_t missing = PIECES_MAX;
+    uint32_t missing = PARTITIONS_MAX;
 
     for (uint32_t i = 0; i < more->count; i++) {
         if (bound_stands_in(less, more->kinds[i], more->starts[i]))
             continue;
-        if (missing != PIECES_MAX)
-            return PIECES_MAX;
+        if (missing != PARTITIONS_MAX)
+            return PARTITIONS_MAX;
         missing = i;
     }
     return missing;
@@ -94,7 +94,7 @@ bound_link_layouts(struct bound_layouts *layouts)
             if (more->count != less->count + 1)
                 continue;
             partition = bound_partition_more(more, less);
-            if (partition == PIECES_MAX)
+            if (partition == PARTITIONS_MAX)
                 continue;
             kind = more->kinds[partition];
             more->without[partition] = (uint16_t)i;

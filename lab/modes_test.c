@@ -58,7 +58,7 @@ test_status(void **state)
         int status;
         const char *said;
     } rows[] = {
-        { "kueue --what", 2, "bulkhead-lab: kueue: unknown option --what" },
+        { "kueue --what", 2, "bulkhead-lab: unknown option --what" },
         { "kueue --contract maybe", 2, "--contract" },
         { "philly", 2, "--data DIR says where the jobs are" },
         { "philly --data /tmp/bulkhead-none-at-all", 1, "/philly/philly_vc_jobs.csv" },

@@ -295,3 +295,18 @@ bh_chart_write(FILE *out, const struct bh_chart *chart)
         chart_write_line(out, chart, i, axes);
     fputs("</svg>\n", out);
 }
+
+bh_rc
+bh_chart_save(const char *path, const struct bh_chart *chart, struct bh_err *err)
+{
+    FILE *out = fopen(path, "we");
+    bool failed;
+
+    if (!out)
+        return bh_err_errno(err, "cannot write %s", path);
+    bh_chart_write(out, chart);
+    failed = ferror(out);
+    if (fclose(out) != 0 || failed)
+        return bh_err_errno(err, "cannot write %s", path);
+    return BH_OK;
+}

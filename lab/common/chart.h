@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/err.h"
+
 /* A line chart as one SVG file that stands alone: axes with round ticks, a legend, light
  * and dark by the reader's preference, no script. */
 
@@ -27,5 +29,8 @@ struct bh_chart {
  * in colour and dashes; no line at all gives empty axes from 0 to 1.  Bytes that are no
  * UTF-8 or that XML forbids become question marks; a NULL text is an empty one. */
 void bh_chart_write(FILE *out, const struct bh_chart *chart);
+
+/* Write it to a file.  Fails as bh_err_errno. */
+BH_MUST_USE bh_rc bh_chart_save(const char *path, const struct bh_chart *chart, struct bh_err *err);
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "lab/common/chart.h"
 #include "lab/forecast/forecast.h"
@@ -314,8 +313,8 @@ print_fill(struct sums *sums, const struct bh_forecast_options *options,
     }
 }
 
-static void
-print_write_chart(const struct sums *sums, const struct bh_forecast_options *options, FILE *out)
+static bh_rc
+print_save_chart(const struct sums *sums, const struct bh_forecast_options *options, struct bh_err *err)
 {
     struct bh_chart_line lines[1 + BH_TRIAL_BOUNDS_MAX];
     char names[1 + BH_TRIAL_BOUNDS_MAX][48], span[SPAN_BYTES], title[96];
@@ -329,7 +328,7 @@ print_write_chart(const struct sums *sums, const struct bh_forecast_options *opt
             snprintf(names[i], sizeof names[i], "bound at %.4g %%", options->q_bp[i - 1] / 100.0);
         lines[i] = (struct bh_chart_line){ names[i], sums->x, sums->y[i], sums->count };
     }
-    bh_chart_write(out, &chart);
+    return bh_chart_save(options->svg, &chart, err);
 }
 
 bh_rc
@@ -337,21 +336,13 @@ bh_forecast_draw(const struct bh_forecast_options *options, const struct bh_fore
                  struct bh_err *err)
 {
     struct sums sums = { .lines = 1 + options->q_count };
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out;
     bh_rc rc;
 
     if (!print_find_range(report, &sums))
         return bh_err_set(err, BH_RANGE, "the series lie too far apart for one chart");
-    out = open_memstream(&text, &size);
-    BH_ASSERT(out);
     print_sums_init(&sums);
     print_fill(&sums, options, report);
-    print_write_chart(&sums, options, out);
-    BH_ASSERT(fclose(out) == 0);
-    rc = bh_file_replace(options->svg, text, size, 0644, err);
-    free(text);
+    rc = print_save_chart(&sums, options, err);
     print_sums_fini(&sums);
     return rc;
 }

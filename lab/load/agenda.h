@@ -14,7 +14,7 @@ struct bh_agenda_entry {
     uint64_t due_ns;
     uint64_t subject; /* the caller's: a job, a lease, a partition */
     uint32_t kind;    /* the caller's */
-    uint32_t epoch;   /* the caller's: tells a promise from one that was taken back */
+    uint32_t epoch;   /* the caller's: distinguishes a promise from one that was taken back */
 };
 
 /* An empty agenda; free(NULL) is fine. */

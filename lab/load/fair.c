@@ -15,7 +15,7 @@ static const uint32_t size_gpus[BH_FAIR_SIZES] = { 1, 2, 4, 8 };
 
 /* ---- shares ---- */
 
-/* One round: those whose demand is below the level get it and leave.  False when nobody
+/* One round: those whose demand is below the level get it and leave.  False when no tenant
  * does; `level` is then what the others get for each of weight. */
 static bool
 fair_satisfy(const double *demands, const double *weights, uint32_t count, double *left, double *ret_shares)

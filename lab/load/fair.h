@@ -6,7 +6,7 @@
 /* How well and how fairly a simulation run went.
  *
  * In each window a tenant is entitled to its weighted max-min share: capacity is filled up
- * in proportion to weights, nobody getting more than it wants (runs and waits for), and
+ * in proportion to weights, no tenant getting more than it wants (runs and waits for), and
  * what one leaves goes to the others in the same proportion.  A window is contended when
  * more is wanted than there is.
  *

@@ -39,7 +39,7 @@ struct bh_kueue {
     bool together;             /* workloads of 5 units stand on one node: harder than Kueue's */
 };
 
-/* The load; which class a job has is told by bh_kueue_class_of. */
+/* The load; bh_kueue_class_of gives a job's class. */
 void bh_kueue_make(const struct bh_kueue *kueue, struct bh_load *load);
 
 uint32_t bh_kueue_class_of(const struct bh_simulation_job *job);

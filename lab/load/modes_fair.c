@@ -167,16 +167,6 @@ put_fair(struct bh_json_writer *writer, const struct bh_load *load, const struct
 
 /* ---- as a chart ---- */
 
-bh_rc
-bh_mode_close_chart(void *file, const char *path, struct bh_err *err)
-{
-    bool bad = ferror((FILE *)file) != 0;
-
-    if (fclose(file) != 0 || bad)
-        return bh_err_errno(err, "%s", path);
-    return BH_OK;
-}
-
 /* Each tenant's share of all GPUs, in hundredths, by day: a day's windows together. */
 static void
 fair_draw_tenant(const struct bh_load *load, const struct bh_simulation_run *run, uint32_t tenant, double *x,
@@ -203,24 +193,25 @@ fair_draw(const char *path, const struct bh_load *load, const struct bh_simulati
     uint32_t days = bh_meter_windows(run->meter) / 24, count = load->tenant_count;
     double *points = calloc((size_t)2 * count * days + 1, sizeof *points);
     struct bh_chart_line *lines = calloc(count + 1u, sizeof *lines);
-    FILE *out = fopen(path, "we");
+    bh_rc rc;
 
     BH_ASSERT(points && lines);
-    for (uint32_t i = 0; i < count && out; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         double *x = &points[(size_t)2 * i * days], *y = x + days;
 
         fair_draw_tenant(load, run, i, x, y);
         lines[i] = (struct bh_chart_line){ load->names[i], x, y, days };
     }
-    if (out)
-        bh_chart_write(out, &(struct bh_chart){ .title = "Share of all GPUs by tenant",
-                                                .x_label = "day",
-                                                .y_label = "% of all GPUs",
-                                                .lines = lines,
-                                                .line_count = count });
+    rc = bh_chart_save(path,
+                       &(struct bh_chart){ .title = "Share of all GPUs by tenant",
+                                           .x_label = "day",
+                                           .y_label = "% of all GPUs",
+                                           .lines = lines,
+                                           .line_count = count },
+                       err);
     free(points);
     free(lines);
-    return out ? bh_mode_close_chart(out, path, err) : bh_err_errno(err, "%s", path);
+    return rc;
 }
 
 /* ---- runs ---- */
@@ -232,8 +223,8 @@ struct fair_runs {
 };
 
 static void
-fair_tell(const struct fair_runs *runs, uint32_t permille, uint32_t order,
-          const struct bh_simulation_run *run)
+fair_report(const struct fair_runs *runs, uint32_t permille, uint32_t order,
+            const struct bh_simulation_run *run)
 {
     struct bh_fair fair;
 
@@ -276,7 +267,7 @@ fair_run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, st
     plan.self = &progress;
     rc = bh_simulation_run_play(&plan, &run, err);
     if (rc == BH_OK)
-        fair_tell(runs, permille, order, &run);
+        fair_report(runs, permille, order, &run);
     if (rc == BH_OK && runs->compare->svg)
         rc = fair_draw(runs->compare->svg, runs->load, &run, err);
     bh_simulation_run_fini(&run);
@@ -332,20 +323,4 @@ bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh
         return fair_run_as_json(&runs, err);
     fair_print_heads(load);
     return fair_run_all(&runs, err);
-}
-
-int
-bh_mode_status(const char *mode, bh_rc rc, const struct bh_err *err)
-{
-    fflush(stdout);
-    if (rc != BH_OK)
-        fprintf(stderr, "bulkhead-lab: %s: %s\n", mode, err->msg);
-    return rc != BH_OK || ferror(stdout) ? BH_MODE_FAILED : BH_MODE_OK;
-}
-
-int
-bh_mode_misused(const char *mode, const struct bh_err *err)
-{
-    fprintf(stderr, "bulkhead-lab: %s: %s\n`bulkhead-lab --help` lists the options\n", mode, err->msg);
-    return BH_MODE_USAGE;
 }

@@ -35,11 +35,4 @@ BH_MUST_USE bh_rc bh_compare_check(const struct bh_compare *compare, struct bh_e
  * Failures as bh_simulation_run_play; BH_IO, BH_DENIED, BH_NOT_FOUND for the chart's file. */
 BH_MUST_USE bh_rc bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh_err *err);
 
-/* Whom a mode's failure is said to, and its exit status. */
-int bh_mode_status(const char *mode, bh_rc rc, const struct bh_err *err);
-int bh_mode_misused(const char *mode, const struct bh_err *err);
-
-/* Open a file to write the chart of a mode to; fails as bh_err_errno. */
-BH_MUST_USE bh_rc bh_mode_close_chart(void *file, const char *path, struct bh_err *err);
-
 #endif

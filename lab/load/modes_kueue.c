@@ -210,7 +210,7 @@ kueue_draw(const char *path, const struct bh_load *load, const struct bh_simulat
     double *points = calloc((size_t)2 * load->tenant_count * windows + 1, sizeof *points);
     struct bh_chart_line lines[BH_KUEUE_COHORTS] = { { 0 } };
     double unit = (double)BH_GPU_PARTS * (double)bh_meter_window_ns(run->meter);
-    FILE *out = fopen(path, "we");
+    bh_rc rc;
 
     BH_ASSERT(points);
     for (uint32_t i = 0; i < load->tenant_count; i++) {
@@ -229,14 +229,15 @@ kueue_draw(const char *path, const struct bh_load *load, const struct bh_simulat
             y[w] += (double)bh_meter_at(run->meter, i, w)->used / unit;
         }
     }
-    if (out)
-        bh_chart_write(out, &(struct bh_chart){ .title = "Kueue's baseline load on Bulkhead",
-                                                .x_label = "seconds",
-                                                .y_label = "units used",
-                                                .lines = lines,
-                                                .line_count = BH_KUEUE_COHORTS });
+    rc = bh_chart_save(path,
+                       &(struct bh_chart){ .title = "Kueue's baseline load on Bulkhead",
+                                           .x_label = "seconds",
+                                           .y_label = "units used",
+                                           .lines = lines,
+                                           .line_count = BH_KUEUE_COHORTS },
+                       err);
     free(points);
-    return out ? bh_mode_close_chart(out, path, err) : bh_err_errno(err, "%s", path);
+    return rc;
 }
 
 static void
@@ -299,8 +300,8 @@ bh_mode_kueue(int count, char **words)
     bh_rc rc;
 
     if (kueue_parse(count, words, &options, &err) != BH_OK)
-        return bh_mode_misused("kueue", &err);
+        return bh_mode_refuse("bulkhead-lab", &err);
     rc = kueue_run(&options, &load, &err);
     bh_load_fini(&load);
-    return bh_mode_status("kueue", rc, &err);
+    return bh_mode_report("bulkhead-lab", rc, &err);
 }

@@ -44,11 +44,11 @@ bh_mode_philly(int count, char **words)
     bh_rc rc;
 
     if (philly_parse(count, words, &compare, &folder, &err) != BH_OK)
-        return bh_mode_misused("philly", &err);
+        return bh_mode_refuse("bulkhead-lab", &err);
     find_file(folder, path, sizeof path);
     rc = bh_philly_read(path, &load, &err);
     if (rc == BH_OK)
         rc = bh_compare_run(&compare, &load, &err);
     bh_load_fini(&load);
-    return bh_mode_status("philly", rc, &err);
+    return bh_mode_report("bulkhead-lab", rc, &err);
 }

@@ -37,9 +37,9 @@ bh_mode_synth(int count, char **words)
     bh_rc rc;
 
     if (synth_parse(count, words, &compare, &synth, &err) != BH_OK)
-        return bh_mode_misused("synth", &err);
+        return bh_mode_refuse("bulkhead-lab", &err);
     bh_synth_make(&synth, &load);
     rc = bh_compare_run(&compare, &load, &err);
     bh_load_fini(&load);
-    return bh_mode_status("synth", rc, &err);
+    return bh_mode_report("bulkhead-lab", rc, &err);
 }

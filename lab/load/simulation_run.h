@@ -37,7 +37,7 @@ struct bh_simulation_run {
     uint32_t grown;          /* how often the block was replaced by a bigger one */
     size_t block_bytes;      /* in the end */
     uint64_t wall_step_ns, wall_encode_ns, wall_slowest_ns, wall_total_ns;
-    uint64_t wall_cpu_ns; /* of the process meanwhile: tells a busy machine from a slow engine */
+    uint64_t wall_cpu_ns; /* of the process meanwhile: distinguishes a busy machine from a slow engine */
     uint64_t wall_steps[BH_SIMULATION_BUCKETS];
 };
 

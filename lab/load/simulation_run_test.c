@@ -236,7 +236,7 @@ play(struct bh_load *load, enum bh_lending lending, bool preshape)
 
 /* A quarter and more of those who would wait for carving do not. */
 static void
-test_pieces_carved_ahead_spare_waiting(void **state)
+test_partitions_carved_ahead_spare_waiting(void **state)
 {
     struct bh_synth synth = { .nodes = 4, .jobs = 800, .tenants = 2, .seed = 1, .mig = true };
     struct outcome without, with;
@@ -280,7 +280,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_delays_and_limit),
     cmocka_unit_test(test_grows_and_repeats),
     cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_pieces_carved_ahead_spare_waiting),
+    cmocka_unit_test(test_partitions_carved_ahead_spare_waiting),
     cmocka_unit_test(test_lending_by_forecast_preempts_less),
 };
 BH_TEST_MAIN(tests)

@@ -10,19 +10,19 @@
 enum {
     KINDS = BH_MIG_FLEET_PROFILES,
     LAYOUTS_MAX = 1024,
-    PIECES_MAX = 8,
+    PARTITIONS_MAX = 8,
     STARTS_MAX = 8,
     LABELLING_ROUNDS = 24
 };
 
-/* Pieces that stand together on one GPU, and which layouts one more or one less makes. */
+/* Partitions that fit together on one GPU, and which layouts one more or one less makes. */
 struct bound_layout {
     struct bh_occupancy occupancy;
     uint32_t count;
-    uint8_t kinds[PIECES_MAX], starts[PIECES_MAX];
-    uint16_t with[KINDS][STARTS_MAX], without[PIECES_MAX];
+    uint8_t kinds[PARTITIONS_MAX], starts[PARTITIONS_MAX];
+    uint16_t with[KINDS][STARTS_MAX], without[PARTITIONS_MAX];
     uint32_t with_count[KINDS];
-    uint64_t label; /* equal for those that no job to come can tell apart */
+    uint64_t label; /* equal for those that are the same to every job to come */
 };
 
 /* Layouts, or one for each label. */
@@ -48,7 +48,7 @@ bound_list_layouts(struct bound_layouts *layouts, uint32_t unit, struct bound_la
 
         if (!bh_occupancy_fits(&layout->occupancy, profile, unit))
             continue;
-        BH_ASSERT(layout->count < PIECES_MAX);
+        BH_ASSERT(layout->count < PARTITIONS_MAX);
         bh_occupancy_add(&layout->occupancy, profile, unit);
         layout->kinds[layout->count] = (uint8_t)kind;
         layout->starts[layout->count++] = (uint8_t)unit;
@@ -69,15 +69,15 @@ bound_stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start
 
 /* The partition of `more` that `less` has not, when that is the only difference; or none. */
 static uint32_t
-bound_piece_more(const struct bound_layout *more, const struct bound_layout *less)
+bound_partition_more(const struct bound_layout *more, const struct bound_layout *less)
 {
-    uint32_t missing = PIECES_MAX;
+    uint32_t missing = PARTITIONS_MAX;
 
     for (uint32_t i = 0; i < more->count; i++) {
         if (bound_stands_in(less, more->kinds[i], more->starts[i]))
             continue;
-        if (missing != PIECES_MAX)
-            return PIECES_MAX;
+        if (missing != PARTITIONS_MAX)
+            return PARTITIONS_MAX;
         missing = i;
     }
     return missing;
@@ -93,8 +93,8 @@ bound_link_layouts(struct bound_layouts *layouts)
 
             if (more->count != less->count + 1)
                 continue;
-            partition = bound_piece_more(more, less);
-            if (partition == PIECES_MAX)
+            partition = bound_partition_more(more, less);
+            if (partition == PARTITIONS_MAX)
                 continue;
             kind = more->kinds[partition];
             more->without[partition] = (uint16_t)i;
@@ -103,7 +103,7 @@ bound_link_layouts(struct bound_layouts *layouts)
     }
 }
 
-/* ---- those that cannot be told apart ---- */
+/* ---- those that are the same to jobs ---- */
 
 /* Whether an earlier start for the kind leads to one of the same label. */
 static bool
@@ -328,7 +328,7 @@ bound_improve(struct problem *problem, uint32_t first, double step)
     }
 }
 
-/* Values relative to that of the empty fleet, until all grow alike: by what is bound_accepted in
+/* Values relative to that of the empty fleet, until all grow alike: by what is accepted in
  * a mean life, which lies between the least and the most growth. */
 static void
 bound_iterate(struct problem *problem)
@@ -422,7 +422,7 @@ bound_keep_in_range(struct room *room)
     room->all *= 1e-250;
 }
 
-/* Slices of the kind that are bound_accepted in a mean life, times `all`. */
+/* Slices of the kind that are accepted in a mean life, times `all`. */
 static double
 bound_accepted(const struct room *room, const struct stream *stream, uint32_t kind,
                const struct bh_profile *profile)

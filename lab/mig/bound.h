@@ -23,7 +23,7 @@ double bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, dou
  * large job for want of moves has room for small ones. */
 double bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus);
 
-/* Layouts of one GPU that no job to come can tell apart count once; for tests. */
+/* Layouts of one GPU that are the same to every job to come count once; for tests. */
 uint32_t bh_mig_bound_layouts(enum bh_gpu_model model, const struct bh_mig_mix *mix);
 
 #endif

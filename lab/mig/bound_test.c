@@ -4,7 +4,7 @@
 #include "base/test.h"
 #include "lab/mig/mig.h"
 
-/* 723 ways to stand on an 80 GB GPU; the jobs to come can tell 100 of them apart. */
+/* 723 ways to stand on an 80 GB GPU; 100 of them differ to the jobs to come. */
 static void
 layouts_are_told_apart_by_what_may_come(void **state)
 {
@@ -52,8 +52,8 @@ moving_holds_for_many(void **state)
     BH_CHECK_DONE();
 }
 
-/* On two GPUs nothing is left to gain over ours: it is within a point of the best that
- * can be in every cell, and nobody is above that. */
+/* On two GPUs nothing is left to gain over Bulkhead's policy: it is within a point of the best that
+ * can be in every cell, and no policy is above that. */
 static void
 no_policy_beats_the_optimum(void **state)
 {

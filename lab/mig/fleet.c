@@ -27,8 +27,8 @@ struct bh_mig_fleet {
     const struct bh_profile *profiles[BH_MIG_FLEET_PROFILES];
     const struct bh_mig_mix *mix;
     enum bh_mig_policy policy;
-    uint32_t gpu_count, next; /* next: where round robin goes on */
-    struct bh_mig *mig;       /* ours, or NULL */
+    uint32_t gpu_count, next; /* next: where round robin continues */
+    struct bh_mig *mig;       /* Bulkhead's index, or NULL */
     struct bh_mig_pool pool;
     struct bh_mig_demand demand;
     struct fleet_gpu gpus[];

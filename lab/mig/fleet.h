@@ -27,7 +27,7 @@ enum bh_mig_policy {
     BH_MIG_MCC,         /* fewest placements lost */
     BH_MIG_FRAG,        /* FGD's fragmentation grows least; knows the true mix */
     BH_MIG_SLICE_FIT,   /* as best-index by free slices: not of the seven, but stronger */
-    BH_MIG_BULKHEAD,    /* ours (engine/state/mig.h); knows only what was asked for so far */
+    BH_MIG_BULKHEAD,    /* Bulkhead's (engine/state/mig.h); knows only what was asked for so far */
     BH_MIG_POLICIES
 };
 extern const char *const bh_mig_policy_names[BH_MIG_POLICIES];

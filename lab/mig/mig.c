@@ -118,7 +118,7 @@ mig_runs(const struct mig_test *test, uint32_t policy)
     return test->options->policies >> policy & 1;
 }
 
-/* Ours and at least one to compare with. */
+/* Bulkhead's policy and at least one to compare with. */
 static bool
 mig_compares(const struct mig_test *test)
 {
@@ -184,7 +184,7 @@ mig_best_other(const struct mig_test *test)
     return best;
 }
 
-/* How far ours is ahead of the best other, and the standard error of that over seeds. */
+/* How far Bulkhead's policy is ahead of the best other, and the standard error of that over seeds. */
 static void
 mig_print_ahead(struct mig_test *test)
 {
@@ -306,11 +306,7 @@ mig_draw_chart(struct mig_test *test, struct bh_err *err)
                               .lines = lines,
                               .y_label = "slice-weighted acceptance, %" };
     uint32_t mixes = test->cells / test->options->load_count;
-    FILE *out = fopen(test->options->svg, "we");
-    bool failed;
 
-    if (!out)
-        return bh_err_errno(err, "cannot write %s", test->options->svg);
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
         if (!mig_runs(test, policy))
             continue;
@@ -321,11 +317,7 @@ mig_draw_chart(struct mig_test *test, struct bh_err *err)
                                                             .y = test->by_load[policy],
                                                             .count = test->options->load_count };
     }
-    bh_chart_write(out, &chart);
-    failed = ferror(out);
-    if (fclose(out) != 0 || failed)
-        return bh_err_errno(err, "cannot write %s", test->options->svg);
-    return BH_OK;
+    return bh_chart_save(test->options->svg, &chart, err);
 }
 
 bh_rc

@@ -17,7 +17,7 @@ compare_u32(uint32_t a, uint32_t b)
     return (a > b) - (a < b);
 }
 
-/* By what the artifact tells typical pods apart; 0 for equal. */
+/* By what the artifact distinguishes typical pods; 0 for equal. */
 static int
 compare_typical(const struct bh_openb_pod *a, const struct bh_openb_pod *b)
 {

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/modes.h"
 #include "base/num.h"
 #include "lab/openb/report.h"
 
-enum { EXIT_USAGE = 2, MEMORY_MAX = 1 << 28 };
+enum { MEMORY_MAX = 1 << 28 };
 
 /* One list of pods, with the order of one seed at a time. */
 struct play {
@@ -140,20 +141,16 @@ bh_openb_main(int count, char **words)
     static struct bh_openb_options options;
     struct bh_err err = { 0 };
     bool off = false;
-    int failed = EXIT_USAGE;
-    bh_rc rc = bh_openb_options_read(count, words, &options, &err);
+    int status;
+    bh_rc rc;
 
-    if (rc == BH_OK && options.help) {
+    if (bh_openb_options_read(count, words, &options, &err) != BH_OK)
+        return bh_mode_refuse("bulkhead-lab", &err);
+    if (options.help) {
         bh_openb_options_help(stdout);
-        return ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+        return bh_mode_report("bulkhead-lab", BH_OK, &err);
     }
-    if (rc == BH_OK) {
-        failed = EXIT_FAILURE;
-        rc = openb_play_all(&options, &off, &err);
-    }
-    if (rc == BH_OK)
-        return off || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
-    fflush(stdout);
-    fprintf(stderr, "bulkhead-lab: %s\n", err.msg);
-    return failed;
+    rc = openb_play_all(&options, &off, &err);
+    status = bh_mode_report("bulkhead-lab", rc, &err);
+    return off ? BH_MODE_FAILED : status;
 }

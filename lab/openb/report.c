@@ -225,29 +225,6 @@ report_draw_curve(const struct bh_openb_report *report, enum bh_pack_policy poli
     return count > 0;
 }
 
-static bh_rc
-report_write_chart(const struct bh_openb_report *report, const struct bh_chart_line *lines, uint32_t count,
-                   struct bh_err *err)
-{
-    struct bh_chart chart = {
-        .title = "GPUs allocated as load arrives",
-        .x_label = "GPUs asked for so far, % of the cluster",
-        .y_label = "GPUs allocated, %",
-        .lines = lines,
-        .line_count = count,
-    };
-    FILE *out = fopen(report->options->svg, "w");
-    bool failed;
-
-    if (!out)
-        return bh_err_errno(err, "cannot write %s", report->options->svg);
-    bh_chart_write(out, &chart);
-    failed = ferror(out);
-    if (fclose(out) != 0 || failed)
-        return bh_err_errno(err, "cannot write %s", report->options->svg);
-    return BH_OK;
-}
-
 static void
 report_free_curves_auto(struct curve **curves)
 {
@@ -274,7 +251,13 @@ report_draw(const struct bh_openb_report *report, struct bh_err *err)
             lines[count++] = (struct bh_chart_line){ curve->name, curve->x, curve->y, BH_OPENB_POINTS };
         }
     }
-    return report_write_chart(report, lines, count, err);
+    return bh_chart_save(options->svg,
+                         &(struct bh_chart){ .title = "GPUs allocated as load arrives",
+                                             .x_label = "GPUs asked for so far, % of the cluster",
+                                             .y_label = "GPUs allocated, %",
+                                             .lines = lines,
+                                             .line_count = count },
+                         err);
 }
 
 bh_rc

@@ -16,7 +16,7 @@ struct bh_openb_rounding {
     fixed frequency[];
 };
 
-/* Where the artifact books what a node has free, by rounding_why a shape cannot use it: 0 lacks
+/* Where the artifact books what a node has free, by why a shape cannot use it: 0 lacks
  * cores and GPUs, 1 lacks GPUs, 2 can use it, 3 lacks cores, 4 and 5 a shape of cores alone
  * that fits or not, 6 another model.  F is the sum but for 2, in this order. */
 enum { LACKS_BOTH, LACKS_GPUS, FITS, LACKS_CORES, CORES_FIT, CORES_LACK, NO_ACCESS, WHYS };

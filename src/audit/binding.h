@@ -13,7 +13,7 @@
  *   commitment = HMAC-SHA256(key, "bulkhead name 1\nKIND ID\n" | SHA-256(name))
  *
  * The key is random and of this name alone.  It stands beside the name in the store and goes
- * with it: without it the commitment tells nothing, not even to whoever guesses the name. */
+ * with it: without it the commitment says nothing, not even to a reader who guesses the name. */
 struct bh_crypto_ops;
 
 enum { BH_BINDING_KEY_BYTES = 32, BH_BINDING_BYTES = 32, BH_BINDING_KINDS = 7 };

@@ -7,7 +7,7 @@
 #include "base/fields.h"
 #include "base/json.h"
 
-enum { AT_ONCE = 64, WORD_BYTES = 24 };
+enum { AT_ONCE = 64 };
 
 static const char opening[] = "{\"bound\":";
 
@@ -56,7 +56,7 @@ static const struct bh_fields key_fields = BH_FIELDS("key", struct bound_key, ke
 struct bound_document {
     uint64_t at_ns, number, record;
     uint8_t digest[32];
-    char kind[WORD_BYTES];
+    char kind[CLAIM_WORD_BYTES];
     bool optional;
     uint32_t principal;
 };
@@ -89,39 +89,39 @@ static const struct bh_field text_rows[] = {
 static const struct bh_fields text_fields = BH_FIELDS("text", struct bound_text, text_rows);
 
 struct bound_job {
-    uint64_t job, record, submitted_ns, started_ns, ended_ns, deadline_ns, time_limit_ns;
-    uint64_t stated_by, placed_by;
-    uint32_t tenant, principal, sku, count, priority, gang, checkpoint_signal;
+    uint64_t job, record, started_ns, ended_ns, stated_by, placed_by;
+    struct job_submission said;
     int32_t exit_status;
-    uint8_t spec[32], place[32];
-    char kind[WORD_BYTES], contract[WORD_BYTES], state[WORD_BYTES], cause[WORD_BYTES];
+    uint8_t place[32];
+    char state[CLAIM_WORD_BYTES], cause[CLAIM_WORD_BYTES];
     bool started_unknown; /* a record of before knew it */
 };
+#define SAID(member, kind) BH_F_AS(struct bound_job, said.member, #member, kind)
 static const struct bh_field job_rows[] = {
     BH_F(struct bound_job, cause, BH_FIELD_STR),
-    BH_F(struct bound_job, checkpoint_signal, BH_FIELD_U32),
-    BH_F(struct bound_job, contract, BH_FIELD_STR),
-    BH_F(struct bound_job, count, BH_FIELD_U32),
-    BH_F(struct bound_job, deadline_ns, BH_FIELD_NS),
+    SAID(checkpoint_signal, BH_FIELD_U32),
+    SAID(contract, BH_FIELD_STR),
+    SAID(count, BH_FIELD_U32),
+    SAID(deadline_ns, BH_FIELD_NS),
     BH_F(struct bound_job, ended_ns, BH_FIELD_NS),
     BH_F(struct bound_job, exit_status, BH_FIELD_I32),
-    BH_F(struct bound_job, gang, BH_FIELD_U32),
+    SAID(gang, BH_FIELD_U32),
     BH_F(struct bound_job, job, BH_FIELD_U64, .flags = BH_FIELD_REQUIRED),
-    BH_F(struct bound_job, kind, BH_FIELD_STR),
+    SAID(kind, BH_FIELD_STR),
     BH_F(struct bound_job, place, BH_FIELD_HEX),
     BH_F(struct bound_job, placed_by, BH_FIELD_U64),
-    BH_F(struct bound_job, principal, BH_FIELD_U32),
-    BH_F(struct bound_job, priority, BH_FIELD_U32),
+    SAID(principal, BH_FIELD_U32),
+    SAID(priority, BH_FIELD_U32),
     BH_F(struct bound_job, record, BH_FIELD_U64),
-    BH_F(struct bound_job, sku, BH_FIELD_U32),
-    BH_F(struct bound_job, spec, BH_FIELD_HEX),
+    SAID(sku, BH_FIELD_U32),
+    SAID(spec, BH_FIELD_HEX),
     BH_F(struct bound_job, started_ns, BH_FIELD_NS),
     BH_F(struct bound_job, started_unknown, BH_FIELD_BOOL),
     BH_F(struct bound_job, state, BH_FIELD_STR),
     BH_F(struct bound_job, stated_by, BH_FIELD_U64),
-    BH_F(struct bound_job, submitted_ns, BH_FIELD_NS),
-    BH_F(struct bound_job, tenant, BH_FIELD_U32),
-    BH_F(struct bound_job, time_limit_ns, BH_FIELD_NS),
+    SAID(submitted_ns, BH_FIELD_NS),
+    SAID(tenant, BH_FIELD_U32),
+    SAID(time_limit_ns, BH_FIELD_NS),
 };
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bound_job, job_rows);
 
@@ -155,16 +155,6 @@ bound_number_of(const struct log_claim *claim)
 
     memcpy(&number, claim->key, sizeof number);
     return number;
-}
-
-/* Words of records are no longer than that. */
-static void
-bound_put_word(char ret[WORD_BYTES], const char *word)
-{
-    size_t length = strlen(word);
-
-    BH_ASSERT(length < WORD_BYTES);
-    memcpy(ret, word, length + 1);
 }
 
 /* ---- saying it: each appends the claim as an item, or says that it need not be carried on ---- */
@@ -236,7 +226,7 @@ bound_bind_document(const struct bh_claims *claims, const void *slot, void *item
         .optional = document->optional || document->kind == BH_CLAIMED_REVISION,
         .principal = document->principal,
     };
-    bound_put_word(ret->kind, bh_claimed_kinds[document->kind]);
+    bh_claim_put_word(ret->kind, bh_claimed_kinds[document->kind]);
     memcpy(ret->digest, document->digest, sizeof ret->digest);
     return true;
 }
@@ -261,36 +251,15 @@ bound_bind_text(const struct bh_claims *claims, const void *slot, void *item)
     return true;
 }
 
-static void
-bound_bind_submission(const struct job_claim *job, struct bound_job *ret)
-{
-    ret->record = job->claim.record;
-    ret->submitted_ns = job->submitted_ns;
-    ret->tenant = job->tenant;
-    ret->principal = job->principal;
-    ret->sku = job->sku;
-    ret->count = job->count;
-    memcpy(ret->spec, job->spec, sizeof ret->spec);
-    if (!job->filled)
-        return;
-    ret->priority = job->priority;
-    ret->gang = job->gang;
-    ret->checkpoint_signal = job->checkpoint_signal;
-    ret->time_limit_ns = job->time_limit_ns;
-    ret->deadline_ns = job->deadline_ns;
-    bound_put_word(ret->kind, job->kind);
-    bound_put_word(ret->contract, job->contract);
-}
-
 static bool
 bound_bind_job(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct job_claim *job = slot;
     struct bound_job *ret = item;
 
-    *ret = (struct bound_job){ .job = bound_number_of(&job->claim) };
+    *ret = (struct bound_job){ .job = bound_number_of(&job->claim), .said = job->said };
     if (job->submitted)
-        bound_bind_submission(job, ret);
+        ret->record = job->claim.record;
     if (job->stated) {
         ret->stated_by = job->stated_by;
         ret->started_unknown = job->started_ns == UINT64_MAX;
@@ -481,33 +450,6 @@ bound_read_text(struct bh_claims *claims, const void *item, struct bh_err *err)
     return BH_OK;
 }
 
-static bh_rc
-bound_read_submission(struct bh_claims *claims, struct job_claim *job, const struct bound_job *said,
-                      struct bh_err *err)
-{
-    job->submitted = true;
-    job->claim.record = said->record;
-    job->submitted_ns = said->submitted_ns;
-    job->tenant = said->tenant;
-    job->principal = said->principal;
-    job->sku = said->sku;
-    job->count = said->count;
-    memcpy(job->spec, said->spec, sizeof job->spec);
-    if (said->job < claims->first_job)
-        claims->first_job = said->job;
-    job->filled = said->kind[0] != '\0';
-    if (!job->filled)
-        return BH_OK;
-    job->priority = said->priority;
-    job->gang = said->gang;
-    job->checkpoint_signal = said->checkpoint_signal;
-    job->time_limit_ns = said->time_limit_ns;
-    job->deadline_ns = said->deadline_ns;
-    job->kind = bh_arena_strdup(claims->arena, said->kind);
-    job->contract = bh_arena_strdup(claims->arena, said->contract);
-    return job->kind && job->contract ? BH_OK : bh_claims_full(err);
-}
-
 /* When it began stays what the last record before its end said. */
 static void
 bound_read_state(struct job_claim *job, const struct bound_job *said)
@@ -533,14 +475,19 @@ bound_read_job(struct bh_claims *claims, const void *item, struct bh_err *err)
     const struct bound_job *said = item;
     struct job_claim *job;
     uint8_t key[32];
-    bh_rc rc = BH_OK;
 
     bh_claim_key(key, said->job, 0);
     job = bh_claim_add(claims, &claims->jobs, key, sizeof *job);
     if (!job)
         return bh_claims_full(err);
-    if (said->record && !job->submitted)
-        rc = bound_read_submission(claims, job, said, err);
+    if (said->record && !job->submitted) {
+        job->submitted = true;
+        job->claim.record = said->record;
+        job->said = said->said;
+        job->filled = said->said.kind[0] != '\0';
+        if (said->job < claims->first_job)
+            claims->first_job = said->job;
+    }
     if (said->stated_by)
         bound_read_state(job, said);
     if (said->placed_by && (!job->placed || said->placed_by > job->placed_by)) {
@@ -548,7 +495,7 @@ bound_read_job(struct bh_claims *claims, const void *item, struct bh_err *err)
         job->placed_by = said->placed_by;
         memcpy(job->place, said->place, sizeof job->place);
     }
-    return rc;
+    return BH_OK;
 }
 
 /* It is written the one way, as records are. */

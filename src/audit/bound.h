@@ -7,7 +7,7 @@
  * writes: "ev" of each is {"bound":{...}}, with `from`, below which earlier ones carried on already.
  * It is what the records said and nothing of the rows: who changed one before is found after. */
 
-/* Where the next record goes on; zeroed at first. */
+/* Where the next record continues; zeroed at first. */
 struct bh_bound_cursor {
     uint32_t table;
     size_t slot;

@@ -51,11 +51,13 @@ claims_read_binding(struct bh_claims *claims, const struct bh_binding *binding, 
 static bh_rc
 claims_read_names(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    struct bh_slice list = { record->names_json, strlen(record->names_json) };
+    struct bh_slice list = { record->names_json, record->names_json ? strlen(record->names_json) : 0 };
     struct bh_binding binding;
     size_t cursor = 0;
     bh_rc rc = BH_OK;
 
+    if (!record->names_json)
+        return BH_OK;
     while (rc == BH_OK && bh_binding_next(list, &cursor, &binding))
         rc = claims_read_binding(claims, &binding, record->seq, err);
     if (rc != BH_OK)
@@ -73,6 +75,8 @@ claims_read_erasure(struct bh_claims *claims, const struct bh_record *record, st
     struct name_claim *name;
     uint8_t key[32];
 
+    if (!record->dec.allow || !record->verb || strcmp(record->verb, BH_RECORD_NAME_ERASE) != 0)
+        return BH_OK;
     if (kind == BH_BINDING_KINDS)
         return bh_err_set(err, BH_CONFLICT, "it erases a name of no kind");
     bh_claim_key(key, kind, record->obj.id);
@@ -130,40 +134,44 @@ claims_fill(const struct bh_claims *claims, struct job_claim *job, struct bh_sli
 
     job->filled = job->placed = true;
     job->placed_by = seq;
-    job->kind = bh_job_kind_names[claims_word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)];
-    job->contract = bh_contract_names[contract];
-    job->priority = claims_word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
-    job->checkpoint_signal = claims_signal_of(submit, contract);
-    job->gang = (uint32_t)bh_claim_number(submit, "gang");
-    job->time_limit_ns = bh_claim_number(submit, "time_limit_ns");
-    job->deadline_ns = bh_claim_number(submit, "deadline_ns");
+    bh_claim_put_word(job->said.kind,
+                      bh_job_kind_names[claims_word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)]);
+    bh_claim_put_word(job->said.contract, bh_contract_names[contract]);
+    job->said.priority = claims_word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
+    job->said.checkpoint_signal = claims_signal_of(submit, contract);
+    job->said.gang = (uint32_t)bh_claim_number(submit, "gang");
+    job->said.time_limit_ns = bh_claim_number(submit, "time_limit_ns");
+    job->said.deadline_ns = bh_claim_number(submit, "deadline_ns");
     bh_job_placement_digest(claims->crypto, &nowhere, job->place);
 }
 
 static bh_rc
-claims_read_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_slice submit,
-                       struct bh_err *err)
+claims_read_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    uint64_t number = bh_claim_number(submit, "job");
-    struct job_claim *job = claims_job_of(claims, number);
-    struct bh_slice value;
+    struct bh_slice event = { record->ev_json, record->ev_json ? strlen(record->ev_json) : 0 }, submit, value;
+    struct job_claim *job;
     char digits[65];
+    uint64_t number;
 
+    if (!record->ev_json || !bh_slice_get(event, "submit", &submit))
+        return BH_OK;
+    number = bh_claim_number(submit, "job");
+    job = claims_job_of(claims, number);
     if (!job)
         return bh_claims_full(err);
     if (job->submitted)
         return bh_err_set(err, BH_CONFLICT, "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
                           job->claim.record);
     if (bh_slice_get(submit, "spec", &value)
-        && (!bh_slice_str(value, digits, sizeof digits) || !bh_parse_hex(digits, job->spec, 32)))
+        && (!bh_slice_str(value, digits, sizeof digits) || !bh_parse_hex(digits, job->said.spec, 32)))
         return bh_err_set(err, BH_CONFLICT, "its job's spec is no digest");
     job->submitted = true;
     job->claim.record = record->seq;
-    job->submitted_ns = record->ts_ns;
-    job->tenant = (uint32_t)bh_claim_number(submit, "tenant");
-    job->principal = (uint32_t)bh_claim_number(submit, "principal");
-    job->sku = (uint32_t)bh_claim_number(submit, "sku");
-    job->count = (uint32_t)bh_claim_number(submit, "count");
+    job->said.submitted_ns = record->ts_ns;
+    job->said.tenant = (uint32_t)bh_claim_number(submit, "tenant");
+    job->said.principal = (uint32_t)bh_claim_number(submit, "principal");
+    job->said.sku = (uint32_t)bh_claim_number(submit, "sku");
+    job->said.count = (uint32_t)bh_claim_number(submit, "count");
     if (number < claims->first_job)
         claims->first_job = number;
     if (record->version > 2) {
@@ -173,16 +181,18 @@ claims_read_submission(struct bh_claims *claims, const struct bh_record *record,
     }
     if (record->version >= BH_CLAIMS_ROWS_VERSION)
         claims_fill(claims, job, submit, record->seq);
-    return bh_claims_read_text(claims, record, job->spec, true, err);
+    return bh_claims_read_text(claims, record, job->said.spec, true, err);
 }
 
 static bh_rc
 claims_read_states(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    struct bh_slice list = { record->jobs_json, strlen(record->jobs_json) };
+    struct bh_slice list = { record->jobs_json, record->jobs_json ? strlen(record->jobs_json) : 0 };
     struct bh_job_status state;
     size_t cursor = 0;
 
+    if (!record->jobs_json)
+        return BH_OK;
     while (bh_job_status_next(list, &cursor, &state)) {
         struct job_claim *job = claims_job_of(claims, state.job);
 
@@ -209,8 +219,12 @@ claims_read_states(struct bh_claims *claims, const struct bh_record *record, str
 bh_rc
 bh_claims_read(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    const char *verb = record->verb ? record->verb : "";
-    struct bh_slice submit;
+    static bh_rc (*const readers[])(struct bh_claims * claims, const struct bh_record *record,
+                                    struct bh_err *err) = {
+        claims_read_submission, claims_read_states,   claims_read_names,
+        claims_read_erasure,    bh_claims_read_texts, bh_claims_read_token,
+        bh_claims_read_bound,   bh_claims_read_keys,  bh_claims_read_documents,
+    };
     bh_rc rc = BH_OK;
 
     claims->size = record->seq + 1;
@@ -221,36 +235,9 @@ bh_claims_read(struct bh_claims *claims, const struct bh_record *record, struct 
         claims->older = true;
     else if (claims->older && claims->result.rows_from == UINT64_MAX)
         claims->result.rows_from = record->seq;
-    if (record->ev_json
-        && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit", &submit))
-        rc = claims_read_submission(claims, record, submit, err);
-    if (rc != BH_OK)
-        return rc;
-    if (record->jobs_json)
-        rc = claims_read_states(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    if (record->names_json)
-        rc = claims_read_names(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    if (record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
-        rc = claims_read_erasure(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_claims_read_texts(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_claims_read_token(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_claims_read_bound(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_claims_read_keys(claims, record, err);
-    if (rc != BH_OK)
-        return rc;
-    return bh_claims_read_documents(claims, record, err);
+    for (size_t i = 0; i < BH_COUNT(readers) && rc == BH_OK; i++)
+        rc = readers[i](claims, record, err);
+    return rc;
 }
 
 /* Before version 4 there were names, jobs and texts alone. */

@@ -14,8 +14,8 @@
 /* What the records say of names, jobs and texts, gathered during a walk over the log; and the
  * rows of the tables held against it afterwards.
  *
- * The tables are not signed: ids resolve through them, so whoever changes a row makes the log
- * tell another story.  A difference is named with the row and the record.  What the log does
+ * The tables are not signed: ids resolve through them, so a changed row makes the log
+ * say something else.  A difference is named with the row and the record.  What the log does
  * not determine (records of older versions, pruned ones) is counted as not bound. */
 struct bh_claims;
 struct bh_crypto_ops;
@@ -137,7 +137,7 @@ void bh_claims_differ(struct bh_claims *claims, const char *what);
 
 /* ---- the end ---- */
 
-/* ENDED: of the jobs, only those were given whose end the records tell. */
+/* ENDED: of the jobs, only those were given whose end is in the records. */
 enum bh_claims_table {
     BH_CLAIMS_NAMES = 1,
     BH_CLAIMS_JOBS = 2,

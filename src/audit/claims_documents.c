@@ -104,7 +104,7 @@ claims_documents_read_site_text(struct bh_claims *claims, const struct bh_record
 }
 
 /* A file that says what the one in force says is no new revision; before the first record that is
- * left nobody knows what was in force. */
+ * left it is unknown what was in force. */
 static bh_rc
 claims_documents_read_site(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {

@@ -22,19 +22,29 @@ struct name_claim {
     const char *name; /* as a row had it that fits; NULL: none did yet */
 };
 
+/* Words of records are no longer than that. */
+enum { CLAIM_WORD_BYTES = 24 };
+
+/* What the submission of a job says. */
+struct job_submission {
+    uint32_t tenant, principal, sku, count;
+    uint64_t submitted_ns;
+    uint8_t spec[32];
+    /* Since records of version 4, else zero: */
+    uint32_t priority, gang, checkpoint_signal;
+    char kind[CLAIM_WORD_BYTES], contract[CLAIM_WORD_BYTES];
+    uint64_t time_limit_ns, deadline_ns;
+};
+
 struct job_claim {
     struct log_claim claim;
+    struct job_submission said;
     bool submitted; /* the record of it is there; else it was pruned */
     bool stated;    /* `state` is known: since records of version 3 */
-    uint32_t tenant, principal, sku, count;
-    uint64_t submitted_ns, started_ns, stated_by;
-    uint8_t spec[32];
+    uint64_t started_ns, stated_by;
     struct bh_job_status state;
     /* Since records of version 4: */
-    bool filled; /* the submission's other columns are known */
-    uint32_t priority, gang, checkpoint_signal;
-    const char *kind, *contract;
-    uint64_t time_limit_ns, deadline_ns;
+    bool filled; /* all that `said` has is known */
     bool placed; /* `place` is known */
     uint64_t placed_by;
     uint8_t place[32]; /* bh_job_placement_digest */
@@ -217,6 +227,8 @@ void bh_claims_end_line(struct bh_buf *lines, size_t from);
 bh_rc bh_claims_full(struct bh_err *err);
 
 bool bh_claim_is_zero(const uint8_t bytes[32]);
+
+void bh_claim_put_word(char ret[CLAIM_WORD_BYTES], const char *word);
 
 /* The object's member of that name; 0: it has none. */
 uint64_t bh_claim_number(struct bh_slice object, const char *key);

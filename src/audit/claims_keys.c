@@ -143,7 +143,7 @@ keys_is_made_so(const struct bh_claims *claims, const struct key_claim *key, con
     return memcmp(digest, key->digest, sizeof digest) == 0;
 }
 
-/* What an export has of after the last of its records is nobody's business yet: the time decides
+/* What an export has of after the last of its records does not count yet: the time decides
  * that only where no record speaks of it. */
 static bool
 keys_is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)

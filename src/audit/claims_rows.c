@@ -7,16 +7,16 @@
 /* Must be the store's BH_ERASED: what stands in the place of an erased name. */
 static const char erased_text[] = "(erased)";
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
-/* Count one more; false when enough were told: the first are enough to begin with. */
+/* Count one more; false when enough were reported: the first are enough to begin with. */
 bool
 bh_claims_reports(struct bh_claims *claims)
 {
     return claims->result.differences++ < BH_CLAIMS_REPORTED_MAX;
 }
 
-/* Names come from a table that anybody may have changed: a line stays a line. */
+/* Names come from a table that may have been changed: a line stays a line. */
 void
 bh_claims_end_line(struct bh_buf *lines, size_t from)
 {
@@ -77,7 +77,7 @@ rows_is_unbound(const struct bh_claims *claims, const struct name_claim *name,
     return !name->bound && claims->pruned_to > 0 && claims_rows_is_blank(row);
 }
 
-/* Nobody has to take its name from the row: but jobs do not have another if that is gone. */
+/* No reader has to take its name from the row: but jobs do not have a different one if that is gone. */
 static void
 claims_rows_check_unbound(struct bh_claims *claims, struct name_claim *name,
                           const struct bh_claimed_name *row)
@@ -196,18 +196,18 @@ static const char *
 rows_differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
                            const struct bh_claimed_job *row)
 {
-    if (row->tenant_id != job->tenant || !rows_is_named_or_erased(claims, row, TENANT, row->tenant))
+    if (row->tenant_id != job->said.tenant || !rows_is_named_or_erased(claims, row, TENANT, row->tenant))
         return "tenant";
-    if (row->principal_id != job->principal
+    if (row->principal_id != job->said.principal
         || !rows_is_named_or_erased(claims, row, PRINCIPAL, row->principal))
         return "principal";
-    if (!claims_rows_is_named(claims, SKU, job->sku, row->sku))
+    if (!claims_rows_is_named(claims, SKU, job->said.sku, row->sku))
         return "SKU";
-    if (row->count != job->count)
+    if (row->count != job->said.count)
         return "count";
-    if (row->submitted_ns != job->submitted_ns)
+    if (row->submitted_ns != job->said.submitted_ns)
         return "time of submission";
-    return memcmp(row->spec, job->spec, 32) == 0 ? NULL : "specification";
+    return memcmp(row->spec, job->said.spec, 32) == 0 ? NULL : "specification";
 }
 
 /* What of the submission's other columns. */
@@ -218,11 +218,11 @@ rows_differs_in_columns(const struct job_claim *job, const struct bh_claimed_job
         const char *name;
         uint64_t found, claimed;
     } columns[] = {
-        { "priority", row->priority, job->priority },
-        { "gang", row->gang, job->gang },
-        { "signal for checkpoints", row->checkpoint_signal, job->checkpoint_signal },
-        { "time limit", row->time_limit_ns, job->time_limit_ns },
-        { "deadline", row->deadline_ns, job->deadline_ns },
+        { "priority", row->priority, job->said.priority },
+        { "gang", row->gang, job->said.gang },
+        { "signal for checkpoints", row->checkpoint_signal, job->said.checkpoint_signal },
+        { "time limit", row->time_limit_ns, job->said.time_limit_ns },
+        { "deadline", row->deadline_ns, job->said.deadline_ns },
     };
 
     if (!job->filled)
@@ -230,9 +230,9 @@ rows_differs_in_columns(const struct job_claim *job, const struct bh_claimed_job
     for (size_t i = 0; i < BH_COUNT(columns); i++)
         if (columns[i].found != columns[i].claimed)
             return columns[i].name;
-    if (strcmp(row->kind, job->kind) != 0)
+    if (strcmp(row->kind, job->said.kind) != 0)
         return "kind";
-    return strcmp(row->contract, job->contract) == 0 ? NULL : "contract";
+    return strcmp(row->contract, job->said.contract) == 0 ? NULL : "contract";
 }
 
 static const char *
@@ -283,7 +283,7 @@ claims_rows_check_unknown(struct bh_claims *claims, const struct bh_claimed_job 
         bh_claims_report(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
 }
 
-/* Whether the row is what records say; else the first difference is told. */
+/* Whether the row is what records say; else the first difference is reported. */
 static bool
 claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job,
                            const struct bh_claimed_job *row)

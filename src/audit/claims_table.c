@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "audit/claims_internal.h"
+#include "base/assert.h"
 #include "base/slice.h"
 
 /* What is known, by keys: tables that only grow, in the arena of the claims. */
@@ -75,6 +76,15 @@ bh_rc
 bh_claims_full(struct bh_err *err)
 {
     return bh_err_set(err, BH_FULL, "the log names more than there is memory for");
+}
+
+void
+bh_claim_put_word(char ret[CLAIM_WORD_BYTES], const char *word)
+{
+    size_t length = strlen(word);
+
+    BH_ASSERT(length < CLAIM_WORD_BYTES);
+    memcpy(ret, word, length + 1);
 }
 
 bool

@@ -1,4 +1,4 @@
-/* The texts that records texts_name, and which of them may be missing: those whose key was destroyed. */
+/* The texts that records name, and which of them may be missing: those whose key was destroyed. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ struct months {
     uint32_t first, last;
 };
 
-/* In which the text of a record was sealed, or the key that it tells of made. */
+/* In which the text of a record was sealed, or the key that it speaks of made. */
 static struct months
 texts_months_of(uint64_t record_ns)
 {

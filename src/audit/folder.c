@@ -95,7 +95,7 @@ folder_take_hashes(struct folder_walk *walk, const struct bh_tile *bundle)
     return rc;
 }
 
-/* A bundle is missing although nobody pruned it. */
+/* A bundle is missing that was not pruned. */
 static bh_rc
 folder_check_lack(const struct folder_walk *walk)
 {

@@ -7,7 +7,7 @@
 /* The auditor over an exported log: a folder with the newest checkpoint, bundles of
  * records and tiles of hashes, as C2SP's tlog-tiles has them.  Everything that the
  * checkpoint speaks of must be there and must be the same thing said twice; files that
- * it does not speak of are nobody's business.  Of bundles below the minimum index that a
+ * it does not speak of do not count.  Of bundles below the minimum index that a
  * record of the log names (BH_RECORD_PRUNE) the hashes are enough. */
 
 enum { BH_FOLDER_FILE_MAX = 256 * (2 + 65535) }; /* the longest bundle */
@@ -25,7 +25,7 @@ struct bh_folder_verifier {
     struct bh_tiler tiler;            /* zero */
 };
 
-/* Verify the folder.  verifier->records tells afterwards how far it is good.
+/* Verify the folder.  verifier->records says afterwards how far it is good.
  *   BH_CONFLICT   something is not what was signed; the message names it
  *   BH_NOT_FOUND  a file is missing; the message names it
  *   failures of reading */

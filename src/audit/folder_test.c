@@ -294,7 +294,7 @@ pruned_bundle(void **state)
 }
 
 /* A log that was cut and signed again, by who has the key, is whole in itself; only the
- * checkpoint that somebody kept gives it away, wherever it was cut. */
+ * checkpoint that was kept gives it away, wherever it was cut. */
 static void
 every_tail_cut(void **state)
 {

@@ -40,7 +40,7 @@ bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_json_encode(&text, &placement_fields, &written);
     if (text.overflow)
-        memset(ret_digest, 0, 32); /* a row that somebody wrote: no record says that */
+        memset(ret_digest, 0, 32); /* a row written by hand: no record says that */
     else
         crypto->sha256(text.bytes, text.length, "", 0, ret_digest);
 }

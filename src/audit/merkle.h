@@ -15,7 +15,7 @@ struct bh_crypto_ops;
 
 enum { BH_MERKLE_HASH_BYTES = 32, BH_MERKLE_PEAKS_MAX = 64, BH_MERKLE_TEXT_MAX = 4200 };
 
-/* All that is needed to go on adding leaves: the roots of the full subtrees that
+/* All that is needed to add further leaves: the roots of the full subtrees that
  * the tree's size is made of.  A plain value; all zero is the empty tree. */
 struct bh_merkle_frontier {
     uint64_t size;

@@ -40,7 +40,7 @@ bh_audit_orders_init(struct bh_audit_orders *orders)
     orders->oldest_open = UINT64_MAX;
 }
 
-/* ---- a set by open addressing: who finds his place taken takes the next ---- */
+/* ---- a set by open addressing: one that finds its slot taken takes the next ---- */
 
 static uint32_t
 orders_home_of(uint64_t number)
@@ -65,7 +65,7 @@ orders_slot_of(struct bh_audit_orders *orders, uint64_t number)
     return &orders->slots[slot];
 }
 
-/* Close the gap, so that whoever had stepped over it is found again. */
+/* Close the gap, so that one that had stepped over it is found again. */
 static void
 remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
 {

@@ -24,7 +24,7 @@ struct bh_audit_orders {
     struct bh_audit_order {
         uint64_t number; /* 0: no order stands here */
         char letter;     /* from the record's "orders" */
-        bool unknown;    /* after a start, nobody knew what had become of it */
+        bool unknown;    /* after a start, its outcome was unknown */
         bool abandoned;  /* nothing waits for its answer any more */
     } slots[BH_ORDERS_SLOTS];
     uint32_t open;        /* given and neither answered nor abandoned */

@@ -250,7 +250,7 @@ an_intent_answers_nothing(void **state)
     BH_CHECK_DONE();
 }
 
-/* Many come and go, in no order; all are told apart, however full the table is. */
+/* Many come and go, in no order; all stay distinct, however full the table is. */
 static void
 orders_many(void **state)
 {

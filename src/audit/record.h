@@ -16,7 +16,7 @@
 
 enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
 
-/* The verb of an outcome that says: after a start, nobody knows (yet) what has become of
+/* The verb of an outcome that says: after a start, it is unknown (yet) what has become of
  * this order. */
 #define BH_RECORD_ORDER_UNKNOWN "order.unknown"
 
@@ -37,7 +37,7 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
 #define BH_RECORD_NAMES_GIVE "names.give"
 #define BH_RECORD_NAME_ERASE "name.erase"
 
-/* The verb of a refusal of Unix users that are nobody's: of one that asked for several things, or of
+/* The verb of a refusal of Unix users that are no principal's: of one that asked for several things, or of
  * several together, who then have the number that no user has. */
 #define BH_RECORD_CALLER_UNKNOWN "caller.unknown"
 #define BH_RECORD_UID_SEVERAL UINT32_MAX
@@ -63,7 +63,7 @@ extern const char *const bh_phase_names[BH_PHASES];
 extern const char *const bh_via_names[BH_VIAS];
 
 struct bh_record_actor {
-    uint32_t id; /* principal; 0: the system itself, or nobody known */
+    uint32_t id; /* principal; 0: the system itself, or unknown */
     enum bh_via via;
     uint32_t uid;   /* Unix user behind a socket, when via is peer */
     char token[16]; /* public id of the token, when via is token */

@@ -45,7 +45,7 @@ extern const struct bh_fields bh_row_job_fields;
 /* A document that a record has the digest of; a scrub's receipt, the site file's revisions, the
  * images of jobs that had ended. */
 struct bh_row_document {
-    uint64_t number; /* where the next page goes on */
+    uint64_t number; /* where the next page continues */
     char kind[16];   /* of bh_claimed_kinds */
     const char *key, *value;
 };

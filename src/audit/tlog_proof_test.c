@@ -136,7 +136,7 @@ tlog_proof_every_bit(void **state)
 
     for (size_t bit = 0; bit < 8 * length; bit++) {
         if (bit / 8 >= 29 && bit / 8 < 33)
-            continue; /* `extra` is nobody's word: who uses it hashes it */
+            continue; /* `extra` is not signed: its user hashes it */
         memcpy(text, good, length + 1);
         text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
         if (tlog_proof_check(text, 6) == BH_OK)

@@ -106,6 +106,23 @@ verify_add(struct bh_audit_verifier *verifier, const uint8_t hash[32], struct bh
     return verify_check_trusted(verifier, err);
 }
 
+static bh_rc
+verify_read_record(struct bh_audit_verifier *verifier, const char *leaf, size_t length,
+                   struct bh_record *ret_record, struct bh_err *err)
+{
+    bh_rc rc = bh_record_decode(leaf, length, verifier->scratch, ret_record, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = verify_check_position(verifier, ret_record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = verify_read_minimum(verifier, ret_record, err);
+    if (rc != BH_OK)
+        return rc;
+    return verifier->claims ? bh_claims_read(verifier->claims, ret_record, err) : BH_OK;
+}
+
 bh_rc
 bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf, size_t length,
                          const uint8_t *stored_hash, struct bh_err *err)
@@ -120,13 +137,7 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf, s
     bh_merkle_leaf(verifier->crypto, leaf, length, hash);
     rc = verify_check_hash(verifier, hash, stored_hash, err);
     if (rc == BH_OK)
-        rc = bh_record_decode(leaf, length, verifier->scratch, &record, err);
-    if (rc == BH_OK)
-        rc = verify_check_position(verifier, &record, err);
-    if (rc == BH_OK)
-        rc = verify_read_minimum(verifier, &record, err);
-    if (rc == BH_OK && verifier->claims)
-        rc = bh_claims_read(verifier->claims, &record, err);
+        rc = verify_read_record(verifier, leaf, length, &record, err);
     if (rc == BH_FULL)
         return rc;
     if (rc != BH_OK) {

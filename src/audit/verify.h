@@ -18,7 +18,7 @@
  *
  * Checked are: records are numbered from 0 without gaps; each is canonical; times,
  * boots and versions never go back; outcomes, and nothing else, answer an order, one that an
- * earlier record gave and nobody answered before (audit/orders.h); each record has the hash stored beside it;
+ * earlier record gave and none answered before (audit/orders.h); each record has the hash stored beside it;
  * each signed checkpoint has the root of the records before it; where only a hash is left of a record, a
  * later one says that it was pruned. */
 /* Checkpoints of the same log that were kept elsewhere, opened with its key: it must begin with

@@ -183,7 +183,7 @@ flip_hash(struct journal *journal)
     journal->hashes[23][0] ^= 1;
 }
 
-/* Rewritten with its stored hash: only the checkpoint can tell. */
+/* Rewritten with its stored hash: only the checkpoint shows it. */
 static void
 verify_rewrite(struct journal *journal)
 {

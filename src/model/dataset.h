@@ -6,7 +6,7 @@
 #include "model/role.h"
 
 /* Datasets and models as the site file names them, and who may do what with them: docs/data.md
- * explains each entry.  Nobody may do anything that no grant gives. */
+ * explains each entry.  What no grant gives is denied. */
 
 enum bh_dataset_kind { BH_DATASET_DATA, BH_DATASET_MODEL, BH_DATASET_KINDS };
 
@@ -61,7 +61,7 @@ struct bh_dataset {
 };
 
 /* Check and read one by itself; `ret_dataset` points into it.  Names are not looked up.
- *   BH_INVALID  a path that is none or that every sandbox shows, a grant that is for nobody or
+ *   BH_INVALID  a path that is none or that every sandbox shows, a grant that is for no one or
  *               gives nothing, a word or a moment that is not understood
  *   BH_RANGE    too many grants */
 BH_MUST_USE bh_rc bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_dataset,

@@ -68,14 +68,17 @@ bh_dataset_check(const struct bh_site *site, uint32_t at, struct bh_err *err)
     struct bh_dataset unused;
     bh_rc rc = bh_dataset_read(own, &unused, err);
 
-    if (rc == BH_OK)
-        rc = check_other_paths(site, at, err);
-    if (rc == BH_OK && !bh_site_tenant_named(site, own->tenant))
-        rc = bh_err_set(err, BH_INVALID, "no tenant %.119s in this file", own->tenant);
-    for (uint32_t i = 0; i < own->grants.count && rc == BH_OK; i++) {
+    if (rc != BH_OK)
+        return rc;
+    rc = check_other_paths(site, at, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_site_tenant_named(site, own->tenant))
+        return bh_err_set(err, BH_INVALID, "no tenant %.119s in this file", own->tenant);
+    for (uint32_t i = 0; i < own->grants.count; i++) {
         rc = check_grant(site, &grants[i], err);
         if (rc != BH_OK)
-            bh_err_wrap(err, "grants[%" PRIu32 "]", i);
+            return bh_err_wrap(err, "grants[%" PRIu32 "]", i);
     }
-    return rc;
+    return BH_OK;
 }

@@ -45,7 +45,7 @@ enum {
     ROWS_END
 };
 
-/* NVML's numbers tell the plain profiles (0 to 6, and 9 with double memory) from
+/* NVML's numbers distinguish the plain profiles (0 to 6, and 9 with double memory) from
  * those with or without media engines and graphics.  The optical flow engine is
  * the one of which a board has only one to give: it stands for "the media". */
 static const struct bh_profile profiles[] = {

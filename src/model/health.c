@@ -96,7 +96,7 @@ bh_health_rule_doc(enum bh_health_rule sign)
     return (uint32_t)sign < BH_HEALTH_RULES ? health_rules[sign].doc : health_rules[BH_HEALTH_RULE_NONE].doc;
 }
 
-/* What a class does by itself: to those whom the event names, and to the GPU. */
+/* What a class does by itself: to those that the event names, and to the GPU. */
 static const struct {
     bool ends;
     enum bh_fault_then then;
@@ -117,7 +117,7 @@ static const struct {
     [BH_FAULT_CLASS_BY_ACTION] = { false, BH_THEN_WATCH },
 };
 
-/* A driver that wants the GPU reset, or the machine rebooted, has given up whoever uses it. */
+/* A driver that wants the GPU reset, or the machine rebooted, has given up the jobs that use it. */
 static const struct {
     bool obeyed, ends_gpu;
     enum bh_fault_then then;
@@ -152,7 +152,7 @@ bh_fault_remedy(const struct bh_fault_report *seen)
     BH_ASSERT((uint32_t)seen->sign < BH_HEALTH_RULES);
     class = seen->xid ? xid->class : health_rules[seen->sign].class;
     remedy = (struct bh_fault_remedy){ class, health_ends_of(seen, xid->board), remedies[class].then };
-    /* the others of the GPU may go on to their end */
+    /* the others of the GPU may run to their end */
     if (remedy.ends == BH_ENDS_INSTANCE && remedy.then == BH_THEN_RESET)
         remedy.then = BH_THEN_DRAIN;
     if (seen->after_cause && (health_is_apps(class) || class == BH_FAULT_CLASS_SYMPTOM || !seen->xid))

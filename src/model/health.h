@@ -52,7 +52,7 @@ enum bh_fault_then {
     BH_THEN_NOTHING,
     BH_THEN_COUNT,      /* the third job within a day that meets it: DRAIN */
     BH_THEN_WATCH,      /* it is shown for a day */
-    BH_THEN_RESET_IDLE, /* it works on, and is reset as soon as nobody uses it */
+    BH_THEN_RESET_IDLE, /* it works on, and is reset as soon as it is idle */
     BH_THEN_DRAIN,      /* no new work, and a reset when it is empty */
     BH_THEN_RESET,      /* fenced: no new work, and a reset once its leases have ended */
     BH_THEN_REBOOT,     /* its node gets no new work until it was rebooted */

@@ -7,7 +7,7 @@
 #include "base/err.h"
 
 /* Identities are one-member structs, so that mixing them does not compile.  Zero
- * is nobody: no object ever has the id 0.  Ids are given out by the owner thread
+ * is none: no object ever has the id 0.  Ids are given out by the owner thread
  * and never used again. */
 typedef struct bh_tenant_id {
     uint32_t v;

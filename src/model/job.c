@@ -81,7 +81,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_ISOLATION] = "isolation",
 };
 
-/* What a job may be told to write a checkpoint with. */
+/* The signals that may ask a job for a checkpoint. */
 static const struct {
     const char *name;
     uint32_t number;

@@ -70,7 +70,7 @@ enum bh_end_cause {
 
 extern const char *const bh_job_kind_names[BH_JOB_KINDS];
 extern const char *const bh_job_state_names[BH_JOB_STATES];
-/* Who is served next of those whom no guarantee covers, within a priority class. */
+/* Who is served next of the jobs that no guarantee covers, within a priority class. */
 enum bh_queue_order {
     BH_ORDER_FAIR_TREE, /* by decayed usage over weight, level by level (Slurm's Fair Tree) */
     BH_ORDER_DRF,       /* by what is held just now over weight, level by level */
@@ -111,7 +111,7 @@ extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];
 extern const char *const bh_end_cause_names[BH_END_CAUSES];
 
-/* What a job with a checkpoint contract is told to write one with, unless it says another:
+/* What a job with a checkpoint contract is asked for one with, unless it says another:
  * SIGUSR1 as Linux numbers it. */
 enum { BH_CHECKPOINT_SIGNAL = 10, BH_SIGNAL_MAX = 64 };
 

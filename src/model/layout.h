@@ -8,7 +8,7 @@
 /* Which MIG instances shall stand ready on which GPUs, as an operator declares it
  * (docs/mig.md).  GPUs that a document does not name are left alone. */
 
-enum { BH_LAYOUT_PARTITIONS_MAX = 7, BH_LAYOUT_ENTRIES_MAX = 4096, BH_LAYOUT_PARTITION_TEXT_MAX = 48 };
+enum { BH_LAYOUT_PARTITIONS_MAX = 7, BH_LAYOUT_ENTRIES_MAX = 4096 };
 
 struct bh_layout_entry {
     const char *gpu;            /* "GPU-...", "node/0", or "all" */

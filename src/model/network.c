@@ -86,12 +86,6 @@ bh_cidr_covers(struct bh_cidr above, struct bh_cidr below)
     return above.bits <= below.bits && ((above.address ^ below.address) & network_mask_of(above.bits)) == 0;
 }
 
-bool
-bh_cidr_overlaps(struct bh_cidr a, struct bh_cidr b)
-{
-    return bh_cidr_covers(a, b) || bh_cidr_covers(b, a);
-}
-
 /* ---- rules ---- */
 
 static const char *const protocols[] = {

@@ -29,9 +29,8 @@ enum { BH_CIDR_TEXT = 20 };
 BH_MUST_USE bh_rc bh_cidr_parse(const char *text, struct bh_cidr *ret_cidr, struct bh_err *err);
 void bh_cidr_format(struct bh_cidr cidr, char ret_text[BH_CIDR_TEXT]);
 
-/* Whether every address of `below` is one of `above`; whether they have one in common. */
+/* Whether every address of `below` is one of `above`. */
 bool bh_cidr_covers(struct bh_cidr above, struct bh_cidr below);
-bool bh_cidr_overlaps(struct bh_cidr a, struct bh_cidr b);
 
 enum bh_net_protocol {
     BH_NET_ANY, /* TCP, UDP and ping */

@@ -44,11 +44,11 @@ test_covers(void **state)
 {
     static const struct {
         const char *above, *below;
-        bool covers, overlaps;
+        bool covers;
     } cases[] = {
-        { "10.0.0.0/8", "10.1.0.0/16", true, true },  { "10.1.0.0/16", "10.0.0.0/8", false, true },
-        { "10.0.0.0/16", "10.0.0.0/8", false, true }, { "0.0.0.0/0", "8.8.8.8", true, true },
-        { "8.8.8.8", "8.8.8.8", true, true },         { "8.8.8.8", "8.8.8.9", false, false },
+        { "10.0.0.0/8", "10.1.0.0/16", true },  { "10.1.0.0/16", "10.0.0.0/8", false },
+        { "10.0.0.0/16", "10.0.0.0/8", false }, { "0.0.0.0/0", "8.8.8.8", true },
+        { "8.8.8.8", "8.8.8.8", true },         { "8.8.8.8", "8.8.8.9", false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -58,7 +58,6 @@ test_covers(void **state)
         BH_CHECK_EQ(cases[i].above, bh_cidr_parse(cases[i].above, &above, &err), BH_OK);
         BH_CHECK_EQ(cases[i].below, bh_cidr_parse(cases[i].below, &below, &err), BH_OK);
         BH_CHECK_EQ(cases[i].below, bh_cidr_covers(above, below), cases[i].covers);
-        BH_CHECK_EQ(cases[i].below, bh_cidr_overlaps(above, below), cases[i].overlaps);
     }
     BH_CHECK_DONE();
 }

@@ -106,27 +106,36 @@ policies_check_egress_deny(const struct bh_site *site, const char *owner, struct
                       count, BH_NET_RULES_MAX);
 }
 
+static bh_rc
+policies_check_one(const struct bh_site *site, const struct bh_site_policy *policy, const char *owner,
+                   struct bh_err *err)
+{
+    struct bh_policy_rules rules;
+    bh_rc rc = bh_site_policy_read(policy, &rules, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = policies_check_skus(site, policy, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policies_check_datasets(site, &policy->datasets, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policies_check_above(site, &rules, owner, err);
+    if (rc != BH_OK)
+        return rc;
+    return policies_check_egress_deny(site, owner, err);
+}
+
 bh_rc
 bh_policies_check(const struct bh_site *site, struct bh_err *err)
 {
     const struct bh_site_policy *policy;
-    struct bh_policy_rules rules;
     uint32_t cursor = 0;
     const char *owner;
 
-    while ((policy = bh_policies_next(site, NULL, &cursor, &owner))) {
-        bh_rc rc = bh_site_policy_read(policy, &rules, err);
-
-        if (rc == BH_OK)
-            rc = policies_check_skus(site, policy, err);
-        if (rc == BH_OK)
-            rc = policies_check_datasets(site, &policy->datasets, err);
-        if (rc == BH_OK)
-            rc = policies_check_above(site, &rules, owner, err);
-        if (rc == BH_OK)
-            rc = policies_check_egress_deny(site, owner, err);
-        if (rc != BH_OK)
+    while ((policy = bh_policies_next(site, NULL, &cursor, &owner)))
+        if (policies_check_one(site, policy, owner, err) != BH_OK)
             return *owner ? bh_err_wrap(err, "tenants %.119s policy", owner) : bh_err_wrap(err, "policy");
-    }
     return BH_OK;
 }

@@ -721,16 +721,17 @@ bh_policy_check_narrower(const struct bh_policy_rules *above, const struct bh_po
 {
     bh_rc rc = policy_check_words(above, below, err);
 
-    if (rc == BH_OK)
-        rc = policy_check_covered(above->text, below->text, err);
-    for (size_t a = 0; a < BH_COUNT(amounts) && rc == BH_OK; a++) {
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_check_covered(above->text, below->text, err);
+    if (rc != BH_OK)
+        return rc;
+    for (size_t a = 0; a < BH_COUNT(amounts); a++) {
         const char *text = policy_amount_at(below->text, a);
 
         if (text && policy_number_of(below, amounts[a].number) > policy_number_of(above, amounts[a].number))
-            rc = policy_widens(amounts[a].entry, text, err);
+            return policy_widens(amounts[a].entry, text, err);
     }
-    if (rc != BH_OK)
-        return rc;
     rc = policy_check_labels(&above->text->labels, &below->text->labels, err);
     if (rc != BH_OK)
         return rc;

@@ -22,12 +22,6 @@ bh_parts_sub(struct bh_parts a, struct bh_parts b)
     return (struct bh_parts){ a.compute - b.compute, a.memory - b.memory };
 }
 
-struct bh_parts
-bh_parts_mul(struct bh_parts a, uint32_t count)
-{
-    return (struct bh_parts){ a.compute * count, a.memory * count };
-}
-
 void
 bh_part_ns_format(bh_part_ns value, char ret_text[40])
 {

@@ -25,7 +25,6 @@ uint64_t bh_parts_equivalent(struct bh_parts parts);
 struct bh_parts bh_parts_add(struct bh_parts a, struct bh_parts b);
 /* Asserts that nothing goes below zero. */
 struct bh_parts bh_parts_sub(struct bh_parts a, struct bh_parts b);
-struct bh_parts bh_parts_mul(struct bh_parts a, uint32_t count);
 
 /* Part-nanoseconds: the ledger's unit, 128 bits so that a century of a large
  * fleet fits (2^64 ns is 584 years; 4200 * 10^6 GPUs needs 32 bits more). */

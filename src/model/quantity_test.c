@@ -26,11 +26,9 @@ sums_keep_both_dimensions(void **state)
 {
     struct bh_parts sum = bh_parts_add((struct bh_parts){ 1, 2 }, (struct bh_parts){ 30, 40 });
     struct bh_parts rest = bh_parts_sub(sum, (struct bh_parts){ 1, 2 });
-    struct bh_parts many = bh_parts_mul(rest, 16);
 
     BH_CHECK_EQ("add", sum.compute * 100 + sum.memory, 3142);
     BH_CHECK_EQ("sub", rest.compute * 100 + rest.memory, 3040);
-    BH_CHECK_EQ("mul", many.compute * 1000 + many.memory, 480640);
     BH_CHECK_DONE();
 }
 

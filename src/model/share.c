@@ -321,30 +321,3 @@ bh_share_format(enum bh_gpu_model model, const struct bh_share *share, char ret_
     share_put_text(ret_name, &length, model ? "Mi" : "p");
     share_put_text(ret_name, &length, suffixes[share->mode]);
 }
-
-bh_rc
-bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share, struct bh_err *err)
-{
-    char text[BH_SHARE_NAME_MAX], again[BH_SHARE_NAME_MAX];
-    const char *colon = strchr(name, ':'), *plus = strchr(name, '+');
-    struct bh_share_words words = { .share = text, .rounding = BH_ROUNDING_UP };
-    bh_rc rc;
-
-    if (!colon || strlen(name) >= sizeof text)
-        return bh_err_set(err, BH_INVALID, "\"%.24s\" is no share", name);
-    memcpy(text, name, strlen(name) + 1);
-    text[colon - name] = '\0';
-    words.memory = &text[colon - name + 1];
-    if (plus)
-        text[plus - name] = '\0';
-    while (plus && words.mode < BH_SHARE_MODES && strcmp(suffixes[words.mode], plus) != 0)
-        words.mode++;
-    if (words.mode == BH_SHARE_MODES)
-        return bh_err_set(err, BH_INVALID, "\"%.24s\" is no share", name);
-    rc = bh_share_parse(model, &words, ret_share, err);
-    if (rc != BH_OK)
-        return rc;
-    bh_share_format(model, ret_share, again);
-    return strcmp(again, name) == 0 ? BH_OK
-                                    : bh_err_set(err, BH_INVALID, "\"%.24s\" is written \"%s\"", name, again);
-}

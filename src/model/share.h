@@ -9,7 +9,7 @@
  *
  * A share's size is in its profile number, so whatever carries a profile carries shares: parts
  * of compute, parts of memory, and how it gives way.  What is kept back for the driver and for
- * the context of each slot depends on the GPU's model (tables/share.tbl) and is nobody's. */
+ * the context of each slot depends on the GPU's model (tables/share.tbl) and is no share's. */
 
 enum bh_share_mode {
     BH_SHARE_WORK_CONSERVING, /* idle time of others may be used */
@@ -22,7 +22,7 @@ enum bh_share_mode {
 /* What is done about a job that has more GPU memory than its share allows, as the driver sees it:
  * a process of it goes round the shim. */
 enum bh_over_cap {
-    BH_OVER_CAP_WARN,     /* its people are told */
+    BH_OVER_CAP_WARN,     /* its people are notified */
     BH_OVER_CAP_THROTTLE, /* and it gets a tenth of its turns until it has given it back */
     BH_OVER_CAP_STOP,     /* and it is ended */
     BH_OVER_CAPS
@@ -40,7 +40,7 @@ enum bh_managed {
 /* What is done about a job that runs on its GPU out of its turns, by the driver's samples: a process
  * of it goes round the shim, so fewer turns would be nothing to it. */
 enum bh_over_time {
-    BH_OVER_TIME_WARN, /* its people are told */
+    BH_OVER_TIME_WARN, /* its people are notified */
     BH_OVER_TIME_STOP, /* and it is ended */
     BH_OVER_TIMES
 };
@@ -85,8 +85,8 @@ bool bh_profile_is_share(bh_profile_id profile);
 bh_profile_id bh_share_profile(const struct bh_share *share);
 bool bh_share_get(bh_profile_id profile, struct bh_share *ret_share);
 
-/* Whether it is a share that hands the whole GPU on: it stands beside nobody but those of its own
- * team, between whom there is no boundary. */
+/* Whether it is a share that hands the whole GPU on: it is beside none but those of its own
+ * team, between which there is no boundary. */
 bool bh_share_is_multiplexed(bh_profile_id profile);
 
 /* ---- share.c: what a shared GPU of a model holds ---- */
@@ -122,10 +122,6 @@ BH_MUST_USE bh_rc bh_share_parse(enum bh_gpu_model model, const struct bh_share_
 /* A share's name: "1/4:18446Mi", "1/2:39870Mi+hard".  It says all of it on a GPU of the
  * model; where that is not known (NONE), memory is in parts: "1/4:950p". */
 void bh_share_format(enum bh_gpu_model model, const struct bh_share *share, char ret_name[BH_SHARE_NAME_MAX]);
-
-/* BH_INVALID: no share's name. */
-BH_MUST_USE bh_rc bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share,
-                                struct bh_err *err);
 
 /* ---- on a GPU ---- */
 

@@ -45,7 +45,7 @@ struct bh_site_issuer {
     bool loopback;                   /* http://127.0.0.1 will do: for trying things out */
 };
 
-/* A verb that takes a person who has just shown that it is him. */
+/* A verb that takes a fresh proof of identity. */
 struct bh_site_step_up {
     const char *verb;
     enum bh_level level; /* none: the verb asks for nothing */
@@ -69,7 +69,7 @@ const struct bh_site_issuer *bh_sign_in_issuer(const struct bh_site_sign_in *sig
                                                size_t length);
 
 /* Whether `text` is ISSUER/REST with an issuer of the file and a rest of 1 to BH_GROUP_MAX
- * bytes without control characters: a group, or somebody's identity. */
+ * bytes without control characters: a group, or a person's identity. */
 bool bh_sign_in_names(const struct bh_site_sign_in *sign_in, const char *text);
 
 /* Spans with their defaults: 30 minutes and 12 hours. */

@@ -83,7 +83,7 @@ struct bh_site_principal {
     bool account;               /* may have a password here */
     bool break_glass;           /* may make himself admin of the site for an hour */
     const char *default_tenant; /* of its jobs that name none; NULL: none */
-    const char *identity;       /* who it is at a provider: "corp/SUBJECT"; NULL: nobody */
+    const char *identity;       /* who it is at a provider: "corp/SUBJECT"; NULL: none */
 };
 
 struct bh_site_binding {

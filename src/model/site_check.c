@@ -600,7 +600,7 @@ check_label_of(const struct section *section, const struct bh_list *list, uint32
     return label ? label : "";
 }
 
-/* Every entry has its name before anybody looks it up. */
+/* Every entry has its name before it is looked up. */
 static bh_rc
 site_check_labels(const struct bh_site *site, struct bh_err *err)
 {

@@ -257,7 +257,7 @@ spec_check_target(const struct bh_mount_spec *mount, struct bh_err *err)
     return rc == BH_OK ? spec_check_place("target", bh_mount_target(mount, memory), err) : rc;
 }
 
-/* A place in another mount would be made among somebody else's files. */
+/* A place in another mount would be made among files of others. */
 static bh_rc
 spec_check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path, struct bh_err *err)
 {

@@ -58,7 +58,7 @@ struct bh_admission_counts {
 };
 
 /* How many partitions of the SKU the policy allows at once; UINT64_MAX: it does not say, and
- * nobody need count. */
+ * there is nothing to count. */
 uint64_t bh_admission_sku_partitions(const struct bh_admission_policy *policy, const char *sku);
 
 /* What one policy says.  `counts` NULL: caps on what there is at once are not judged.

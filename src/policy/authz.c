@@ -56,7 +56,7 @@ authz_names(const struct bh_dir_binding *binding, const struct bh_subject *subje
     return false;
 }
 
-/* Whether the subject is somebody whose bindings count. */
+/* Whether the subject is one whose bindings count. */
 static bool
 authz_is_known(const struct bh_directory *dir, const struct bh_subject *subject)
 {

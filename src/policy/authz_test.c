@@ -173,7 +173,7 @@ no_verb_is_left_out(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nobody grants what he does not hold: a table of who gives which role where. */
+/* No one grants what they do not hold: a table of who gives which role where. */
 static void
 a_role_is_given_by_those_who_hold_all_of_it(void **state)
 {
@@ -355,7 +355,7 @@ a_hint_names_the_lowest_role(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whom it names has the verb, and is no tenant's. */
+/* The subject that it names has the verb, and is no tenant's. */
 static void
 a_hint_on_the_site_names_who_is_asked(void **state)
 {
@@ -428,7 +428,7 @@ a_denial_says_which_role_and_where(void **state)
     BH_CHECK_DONE();
 }
 
-/* What is asked of a person beside his role. */
+/* What is asked of a person beside a role. */
 static void
 verbs_ask_for_somebody_who_is_there(void **state)
 {

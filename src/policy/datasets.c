@@ -246,7 +246,7 @@ datasets_writes_elsewhere(const struct bh_job_spec *spec, const char *dataset)
     return datasets_writes_cwd(spec);
 }
 
-/* Whoever a job can send to may keep what it datasets_sends. */
+/* A receiver that a job can send to may keep what it sends. */
 static bool
 datasets_sends(const struct bh_job_spec *spec)
 {

@@ -98,12 +98,12 @@ bool bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_s
 
 /* BH_DENIED: an image is asked for in a folder that gives none, be it that no node has images there
  * or that it is the folder of a dataset, or near it, that the caller may not know of.  One answer,
- * so that nobody finds others' folders by asking. */
+ * so that no one finds others' folders by asking. */
 bh_rc bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err);
 
 /* The denial in words, with what to do.  `hidden`: who asks may not know of datasets that no grant
- * names him for, and is told nothing of them: BH_NOT_FOUND where he names one, as if there were
- * none.  Else BH_DENIED. */
+ * names the subject for, and learns nothing of them: BH_NOT_FOUND where the subject names one, as if there
+ * were none.  Else BH_DENIED. */
 bh_rc bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request *request,
                           const struct bh_data_denial *denial, bool hidden, struct bh_err *err);
 

@@ -256,7 +256,7 @@ a_jobs_mounts_ask_for_rights(void **state)
     BH_CHECK_DONE();
 }
 
-/* Every way in by a path: none is open to anybody, whatever the grants. */
+/* Every way in by a path: none is open, whatever the grants. */
 static void
 paths_are_no_way_in(void **state)
 {

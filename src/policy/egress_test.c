@@ -31,7 +31,7 @@ test_deepest(void **state)
         { "acme/vision", 3, 1, 2, 0, "10.1.0.0/16 tcp" },
         { "acme/visions", 3, 2, 1, 1, "10.0.0.0/8" },
         { "acme", 3, 2, 1, 1, "10.0.0.0/8" },
-        { "acme", 0, 0, 0, 0, NULL }, /* nobody says: nothing */
+        { "acme", 0, 0, 0, 0, NULL }, /* no policy says: nothing */
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

@@ -32,7 +32,7 @@ static const struct bh_operation_row rows[BH_OPERATIONS] = {
 #undef BH_OPERATION
 };
 
-/* An operation without a permission does not compile: open are only those that name nobody,
+/* An operation without a permission does not compile: open are only those that name no subject,
  * and asking who one is. */
 #define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, handler, runner,      \
                      reply, text)                                                                            \

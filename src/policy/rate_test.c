@@ -108,7 +108,7 @@ what_is_long_draws_more(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever comes under more names than there are places gets no more than places hold. */
+/* A caller under more names than there are slots gets no more than the slots hold. */
 static void
 many_names_bring_no_fresh_buckets(void **state)
 {

@@ -71,12 +71,12 @@ may_stand(const struct bh_engine *engine, const struct bh_partition_view *a,
 }
 
 static uint32_t
-held_pieces(const struct bh_engine *engine, struct bh_partition_view *ret_pieces)
+held_partitions(const struct bh_engine *engine, struct bh_partition_view *ret_partitions)
 {
     uint32_t cursor = 0, count = 0;
 
-    while (count < PARTITIONS_MAX && bh_view_next_partition(engine, &cursor, &ret_pieces[count]))
-        count += ret_pieces[count].job.v != 0;
+    while (count < PARTITIONS_MAX && bh_view_next_partition(engine, &cursor, &ret_partitions[count]))
+        count += ret_partitions[count].job.v != 0;
     return count;
 }
 
@@ -84,7 +84,7 @@ bool
 bh_apart_check(const struct bh_engine *engine, char *ret_what, size_t size)
 {
     static struct bh_partition_view partitions[PARTITIONS_MAX];
-    uint32_t count = held_pieces(engine, partitions);
+    uint32_t count = held_partitions(engine, partitions);
 
     for (uint32_t a = 0; a < count; a++)
         for (uint32_t b = a + 1; b < count; b++) {

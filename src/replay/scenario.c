@@ -121,7 +121,7 @@ scenario_judge_refusal(struct bh_scenario_run *run, const char *expected, bh_rc 
     return BH_OK;
 }
 
-/* The statement scenario_behind the first word, and its words; NULL: none. */
+/* The statement behind the first word, and its words; NULL: none. */
 static const struct bh_statement *
 scenario_behind(const struct bh_words *words, struct bh_words *ret_rest)
 {

@@ -113,12 +113,11 @@ expect_play_why(struct bh_scenario_run *run, const struct bh_words *words, struc
     return BH_OK;
 }
 
-enum count_of { RESTARTS, SUSPENSIONS };
-
+/* expect-restarts a 1; expect-suspensions a 2 */
 static bh_rc
-expect_check_count(struct bh_scenario_run *run, const struct bh_words *words, enum count_of which,
-                   struct bh_err *err)
+play_expect_count(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
+    bool restarts = strcmp(words->at[0], "expect-restarts") == 0;
     struct bh_job_view view;
     uint32_t wanted, count;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
@@ -128,22 +127,10 @@ expect_check_count(struct bh_scenario_run *run, const struct bh_words *words, en
     rc = bh_parse_u32(words->at[2], 0, UINT32_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
-    count = which == RESTARTS ? view.restarts : view.suspensions;
+    count = restarts ? view.restarts : view.suspensions;
     if (count == wanted)
         return BH_OK;
     return bh_err_set(err, BH_CONFLICT, "job %s has %u, expected %u", words->at[1], count, wanted);
-}
-
-static bh_rc
-play_expect_restarts(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
-{
-    return expect_check_count(run, words, RESTARTS, err);
-}
-
-static bh_rc
-play_expect_suspensions(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
-{
-    return expect_check_count(run, words, SUSPENSIONS, err);
 }
 
 static bh_rc
@@ -165,8 +152,9 @@ play_expect_status(struct bh_scenario_run *run, const struct bh_words *words, st
     uint32_t wanted;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
 
-    if (rc == BH_OK)
-        rc = bh_parse_u32(words->at[2], 0, 255, &wanted, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_u32(words->at[2], 0, 255, &wanted, err);
     if (rc != BH_OK || view.exit_status == (int32_t)wanted)
         return rc;
     return bh_err_set(err, BH_CONFLICT, "job %s ended with %d, expected %u", words->at[1], view.exit_status,
@@ -182,7 +170,9 @@ play_expect_reserved(struct bh_scenario_run *run, const struct bh_words *words, 
     struct bh_job_view view;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
 
-    if (rc == BH_OK && !none)
+    if (rc != BH_OK)
+        return rc;
+    if (!none)
         rc = bh_parse_span(words->at[2], &span_ns, err);
     if (rc != BH_OK || (none ? view.reserved_ns == 0 : view.reserved_ns == now_ns + span_ns))
         return rc;
@@ -273,56 +263,37 @@ expect_share_gpu(const struct bh_job_view *a, const struct bh_job_view *b)
     return false;
 }
 
-static bool
-expect_share_node(const struct bh_job_view *a, const struct bh_job_view *b)
+static bh_rc
+expect_check_pair(struct bh_scenario_run *run, const char *statement, const char *const pair[2],
+                  struct bh_err *err)
 {
-    return bh_same(a->node, b->node);
+    bool wanted = !strstr(statement, "-not-"), by_gpu = strstr(statement, "gpu"), together;
+    struct bh_job_view a, b;
+    bh_rc rc = expect_partitions_of(run, pair[0], &a, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = expect_partitions_of(run, pair[1], &b, err);
+    if (rc != BH_OK)
+        return rc;
+    together = by_gpu ? expect_share_gpu(&a, &b) : bh_same(a.node, b.node);
+    if (together == wanted)
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", pair[0], pair[1],
+                      wanted ? "are apart" : "are together");
 }
 
-/* Whether every two of the jobs do, or do not, share something. */
+/* expect-same-gpu, expect-not-same-gpu, expect-same-node, expect-not-same-node: every two of the jobs */
 static bh_rc
-expect_check_shared(struct bh_scenario_run *run, const struct bh_words *words, bool wanted,
-                    bool (*share)(const struct bh_job_view *, const struct bh_job_view *), struct bh_err *err)
+play_expect_same(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_job_view a, b;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 1; i < words->count; i++)
-        for (uint32_t k = i + 1; k < words->count; k++) {
-            rc = expect_partitions_of(run, words->at[i], &a, err);
-            if (rc == BH_OK)
-                rc = expect_partitions_of(run, words->at[k], &b, err);
-            if (rc == BH_OK && share(&a, &b) != wanted)
-                rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i], words->at[k],
-                                wanted ? "are apart" : "are together");
-            if (rc != BH_OK)
-                return rc;
-        }
+        for (uint32_t k = i + 1; k < words->count && rc == BH_OK; k++)
+            rc = expect_check_pair(run, words->at[0], (const char *const[]){ words->at[i], words->at[k] },
+                                   err);
     return rc;
-}
-
-static bh_rc
-expect_play_same_gpu(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
-{
-    return expect_check_shared(run, words, true, expect_share_gpu, err);
-}
-
-static bh_rc
-expect_play_not_same_gpu(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
-{
-    return expect_check_shared(run, words, false, expect_share_gpu, err);
-}
-
-static bh_rc
-expect_play_same_node(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
-{
-    return expect_check_shared(run, words, true, expect_share_node, err);
-}
-
-static bh_rc
-expect_play_not_same_node(struct bh_scenario_run *run, const struct bh_words *words, struct bh_err *err)
-{
-    return expect_check_shared(run, words, false, expect_share_node, err);
 }
 
 /* ---- GPUs ---- */
@@ -431,8 +402,9 @@ play_expect_usage(struct bh_scenario_run *run, const struct bh_words *words, str
     uint64_t parts;
     bh_rc rc = bh_scenario_run_tenant(run, words->at[1], &view, err);
 
-    if (rc == BH_OK)
-        rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
     if (rc != BH_OK || view.used == parts)
         return rc;
     return bh_err_set(err, BH_CONFLICT,
@@ -449,10 +421,12 @@ play_expect_metered(struct bh_scenario_run *run, const struct bh_words *words, s
     char metered[40];
     bh_rc rc = bh_scenario_run_tenant(run, words->at[1], &view, err);
 
-    if (rc == BH_OK)
-        rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
-    if (rc == BH_OK)
-        rc = bh_parse_span(words->at[3], &span_ns, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_span(words->at[3], &span_ns, err);
     if (rc != BH_OK || view.compute_ns == (bh_part_ns)parts * span_ns)
         return rc;
     bh_part_ns_format(view.compute_ns / 1000000000 / (parts ? parts : 1), metered);
@@ -464,17 +438,17 @@ const struct bh_statement bh_expect_statements[] = {
     { "expect", 2, 3, "JOB STATE [REASON]", play_expect },
     { "expect-refused", 1, 1, "REASON (of the next statement)", play_expect_refused },
     { "why", 3, 8, "JOB contains|lacks TEXT...", expect_play_why },
-    { "expect-restarts", 2, 2, "JOB N", play_expect_restarts },
-    { "expect-suspensions", 2, 2, "JOB N", play_expect_suspensions },
+    { "expect-restarts", 2, 2, "JOB N", play_expect_count },
+    { "expect-suspensions", 2, 2, "JOB N", play_expect_count },
     { "expect-grade", 2, 2, "JOB A..G", play_expect_grade },
     { "expect-status", 2, 2, "JOB STATUS", play_expect_status },
     { "expect-reserved", 2, 2, "JOB SPAN|none", play_expect_reserved },
     { "expect-nodes", 2, 2, "JOB N", play_expect_nodes },
     { "expect-member", 3, 4, "JOB MEMBER STATE|done [NODE]", play_expect_member },
-    { "expect-same-gpu", 2, 16, "JOB JOB...", expect_play_same_gpu },
-    { "expect-not-same-gpu", 2, 16, "JOB JOB...", expect_play_not_same_gpu },
-    { "expect-same-node", 2, 16, "JOB JOB...", expect_play_same_node },
-    { "expect-not-same-node", 2, 16, "JOB JOB...", expect_play_not_same_node },
+    { "expect-same-gpu", 2, 16, "JOB JOB...", play_expect_same },
+    { "expect-not-same-gpu", 2, 16, "JOB JOB...", play_expect_same },
+    { "expect-same-node", 2, 16, "JOB JOB...", play_expect_same },
+    { "expect-not-same-node", 2, 16, "JOB JOB...", play_expect_same },
     { "expect-gpu", 2, 34, "GPU PROFILE[@START]=JOB|idle|carving|clearing... | empty", play_expect_gpu },
     { "expect-usage", 2, 2, "TENANT GPUS", play_expect_usage },
     { "expect-metered", 3, 3, "TENANT GPUS SPAN", play_expect_metered },

@@ -96,8 +96,9 @@ play_expect_health(struct bh_scenario_run *run, const struct bh_words *words, st
     uint32_t wanted;
     bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
 
-    if (rc == BH_OK)
-        rc = bh_word_choose(&states, words->at[2], &wanted, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_word_choose(&states, words->at[2], &wanted, err);
     if (rc != BH_OK || view.health == wanted)
         return rc;
     return bh_err_set(err, BH_CONFLICT, "%s is %s", words->at[1], bh_gpu_health_names[view.health]);

@@ -7,7 +7,7 @@
 struct bh_scenario_run;
 
 /* What a scenario supposes with `whatif`: its present played forward twice, the second time
- * with a statement that the world never hears of. */
+ * with a statement that the world never gets. */
 struct bh_supposed;
 
 /* Statements go to a copy from now on, until bh_supposed_play. */

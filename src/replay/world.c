@@ -443,7 +443,7 @@ bh_world_stop_daemon(struct bh_world *world)
     bh_state_init(&world->state);
 }
 
-/* Since the daemon stopped nothing was heard of any node. */
+/* Since the daemon stopped no node reported anything. */
 static bh_rc
 world_lose_nodes(struct bh_world *world, struct bh_err *err)
 {

@@ -29,7 +29,7 @@ void bh_frame_encode(struct bh_buf *out, uint32_t number, const struct bh_fields
 
 /* The first whole frame in `bytes`.  BH_OK with `ret_used` bytes to drop;
  * BH_NOT_FOUND when more bytes are needed; BH_INVALID when the header is no frame
- * of ours (too long, other version): close the connection. */
+ * of this side (too long, other version): close the connection. */
 BH_MUST_USE bh_rc bh_frame_next(const char *bytes, size_t length, struct bh_frame *ret_frame,
                                 size_t *ret_used, struct bh_err *err);
 

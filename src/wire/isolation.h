@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* What an isolation check comes to.  What cannot be read, and what does not answer in time, is
- * inconclusive: it is no evidence, neither against anybody nor for the one that was checked. */
+ * inconclusive: it is no evidence, neither against a lease nor for the one that was checked. */
 enum bh_check_result { BH_CHECK_INCONCLUSIVE, BH_CHECK_PASS, BH_CHECK_FAIL, BH_CHECK_RESULTS };
 extern const char *const bh_check_result_names[BH_CHECK_RESULTS];
 
@@ -23,7 +23,7 @@ extern const char *const bh_isolation_names[BH_ISOLATION_STATES];
 struct bh_msg_isolation {
     uint32_t state;    /* enum bh_isolation */
     uint32_t tries;    /* that the node makes by itself, so far, after one unfinished */
-    uint64_t retry_ns; /* when it makes the next; 0: when somebody asks */
+    uint64_t retry_ns; /* when it makes the next; 0: on request */
     uint32_t gpus;     /* that take no new lease for that */
     char why[200];     /* when they did not hold everywhere: the first check */
 };

@@ -57,7 +57,7 @@ struct bh_msg_carve {
     char gpu[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start;
-    uint32_t tenant; /* whose it is going to be; 0: nobody's yet */
+    uint32_t tenant; /* whose it is going to be; 0: unknown yet */
     uint64_t job;    /* 0: none yet */
     /* Of a share alone; `start` is its slot. */
     uint64_t cap_bytes;     /* of GPU memory, whole granules of 2 MiB */
@@ -70,7 +70,7 @@ struct bh_msg_carve {
 
 struct bh_msg_destroy {
     uint64_t order, partition;
-    uint32_t tenant; /* whom it makes room for; 0: nobody yet */
+    uint32_t tenant; /* which it makes room for; 0: none yet */
 };
 
 struct bh_msg_mount {
@@ -136,7 +136,7 @@ struct bh_msg_stop {
     uint32_t signal;   /* instead of SIGTERM; 0: SIGTERM */
 };
 
-/* RESET: refused while anybody uses the GPU; BH_UNAVAILABLE where it cannot be done from here.
+/* RESET: refused while the GPU is in use; BH_UNAVAILABLE where it cannot be done from here.
  * TEST: BH_IO where the GPU does not answer or still wants a reset. */
 struct bh_msg_gpu_order {
     uint64_t order;

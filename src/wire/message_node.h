@@ -19,7 +19,7 @@ struct bh_msg_gpu {
     char uuid[BH_UUID_MAX], pci[20];
     char product[64], model[32]; /* model "" when not in the table */
     uint32_t index, minor, memory_mib;
-    bool mig_capable, mig_enabled, foreign; /* foreign: instances that are not ours */
+    bool mig_capable, mig_enabled, foreign; /* foreign: instances that are not Bulkhead's */
     bool allowed;                           /* node.conf lets Bulkhead change it */
     uint32_t fault;                         /* enum bh_fault */
     char fence_why[200]; /* why nothing new may be placed on it; "": nothing the node knows */
@@ -38,7 +38,7 @@ struct bh_msg_grade {
 };
 
 struct bh_msg_partition {
-    uint64_t partition; /* 0: not ours */
+    uint64_t partition; /* 0: not Bulkhead's */
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start, gi, ci, memory_mib;
@@ -56,7 +56,7 @@ struct bh_msg_inventory {
     uint32_t driver_scrub;                      /* enum bh_driver_scrub */
     uint64_t offer_cpu_milli, offer_memory_mib; /* for jobs together; 0: not limited */
     /* bh_msg_gpu, bh_msg_lease_state, bh_msg_partition.  A lease stands here until its ENDED
-     * was acknowledged: one that ended while nobody listened is not a lost one. */
+     * was acknowledged: one that ended while the daemon was away is not a lost one. */
     struct bh_list gpus, leases, partitions;
     struct bh_list grades; /* bh_msg_grade: not offered, and why */
     struct bh_msg_isolation isolation;
@@ -172,7 +172,7 @@ struct bh_msg_receipt {
     uint64_t order, partition, begun_ns, ended_ns;
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the partition */
     char profile[BH_PROFILE_NAME_MAX];
-    uint32_t start, tenant; /* whose it is going to be; 0 nobody's yet */
+    uint32_t start, tenant; /* whose it is going to be; 0 unknown yet */
     uint64_t job;
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
     uint32_t from_count;

@@ -33,7 +33,7 @@ enum bh_stream_kind {
     BH_STREAM_RESIZE = 2, /* u16 rows, u16 columns, neither 0 */
     BH_STREAM_SIGNAL = 3, /* u8, 1 to 64: to the command's process group */
     BH_STREAM_LEAVE = 4,  /* nothing: go away from a job that runs on; EXIT answers it, and
-                           * then whoever comes next may write */
+                           * then the next to come may write */
     /* from the node */
     BH_STREAM_STDOUT = 16,      /* bytes; none: no more will come */
     BH_STREAM_STDERR = 17,      /* the same */

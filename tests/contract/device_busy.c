@@ -106,7 +106,6 @@ test_in_process(void **state)
     struct bh_device device;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_device_nvml_open(&options, &device, &err), BH_OK);
     check(&device);
     device.ops->close(device.self);
@@ -124,7 +123,6 @@ test_child(void **state)
     struct bh_gpu_client *client;
     struct bh_device device;
 
-    (void)state;
     snprintf(sim, sizeof sim, "BULKHEAD_SIM_STATE=%s", server_dir);
     client = bh_gpu_client_new(&options);
     device = bh_gpu_client_device(client);
@@ -140,7 +138,6 @@ set_up(void **state)
     struct bh_err err;
     char path[128];
 
-    (void)state;
     snprintf(server_dir, sizeof server_dir, "/tmp/bh-device-busy-XXXXXX");
     if (!mkdtemp(server_dir) || setenv("BULKHEAD_SIM_STATE", server_dir, 1) != 0)
         return -1;
@@ -153,7 +150,6 @@ tear_down(void **state)
 {
     const char *argv[] = { "/bin/rm", "-rf", server_dir, NULL };
 
-    (void)state;
     waitpid(run(argv), NULL, 0);
     return 0;
 }

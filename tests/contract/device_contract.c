@@ -175,7 +175,6 @@ test_scan(void **state)
                               "node: 1x A30-24GB\n");
     struct bh_inventory found = scanned(&f);
 
-    (void)state;
     BH_CHECK_STR("driver", found.driver, "580.159.03");
     assert_int_equal(found.gpu_count, 3);
     BH_CHECK_EQ("instances", found.instance_count, 0);
@@ -250,7 +249,6 @@ test_carve_all(void **state)
     struct fixture f = server("node: 1x H100-80GB mig=on\nnode: 1x A30-24GB mig=on\n");
     struct bh_device_gpu gpus[2];
 
-    (void)state;
     memcpy(gpus, scanned(&f).gpus, sizeof gpus);
     for (size_t row = 0; row < BH_COUNT(profiles); row++) {
         bool h100 = strcmp(profiles[row].model, "H100_80GB") == 0;
@@ -289,7 +287,6 @@ test_refusals(void **state)
         { "not a GPU", "MIG-1", "1g.10gb", 0, BH_NOT_FOUND },
     };
 
-    (void)state;
     BH_CHECK_EQ("off", set_mig(&f, second, false), BH_OK);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name, carve(&f, cases[i].gpu, cases[i].profile, cases[i].start), cases[i].rc);
@@ -310,7 +307,6 @@ test_set_mig(void **state)
                               "node: 1x A30-24GB unbind=off\n");
     struct bh_inventory found = scanned(&f);
 
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         BH_CHECK_EQ("on", set_mig(&f, found.gpus[i].uuid, true), BH_OK);
         BH_CHECK_EQ("still on", set_mig(&f, found.gpus[i].uuid, true), BH_OK);
@@ -334,7 +330,6 @@ test_half_made(void **state)
     struct bh_inventory found = scanned(&f);
     const char *gpu = found.gpus[0].uuid;
 
-    (void)state;
     put_file("control", "nvmlGpuInstanceCreateComputeInstance fail=INSUFFICIENT_RESOURCES\n");
     BH_CHECK_EQ("no CI", carve(&f, gpu, "2g.20gb", 0), BH_FULL);
     BH_CHECK_EQ("undone", scanned(&f).instance_count, 0);
@@ -370,7 +365,6 @@ test_in_use(void **state)
     uint32_t count = 0;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(f.device.ops->carve(f.device.self, gpu, "1g.10gb", 0, &made, &f.err), BH_OK);
     snprintf(view, sizeof view, "%u-%u", found.gpus[0].minor, made.gi);
     assert_int_equal(run(argv, &pid), 0);
@@ -410,7 +404,6 @@ test_activity(void **state)
     const char *argv[] = { simload, "--mib", "1", "--seconds", "60", "--busy", "80", "--view", view, NULL };
     pid_t pid;
 
-    (void)state;
     BH_CHECK_EQ("one sample tells nothing", found.gpus[0].activity.busy_bp, BH_DEVICE_UNKNOWN);
     assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made, &f.err),
                      BH_OK);
@@ -443,7 +436,6 @@ test_lost(void **state)
     struct bh_inventory found = scanned(&f);
     struct bh_device_gpu first = found.gpus[0];
 
-    (void)state;
     put_file("control", "gpu=0 lost\n");
     found = scanned(&f);
     assert_int_equal(found.gpu_count, 2);
@@ -465,7 +457,6 @@ test_events(void **state)
     struct bh_device_event event = { 0 };
     bh_rc rc = BH_TIMEOUT;
 
-    (void)state;
     BH_CHECK_EQ("none", f.device.ops->next_event(f.device.self, 0, &event, &f.err), BH_TIMEOUT);
     /* a child registers when it has started: repeat the event until it is seen */
     for (int turn = 0; turn < 50 && rc == BH_TIMEOUT; turn++) {
@@ -492,7 +483,6 @@ test_minors(void **state)
     struct bh_device_instance made;
     char path[256];
 
-    (void)state;
     assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made, &f.err),
                      BH_OK);
     snprintf(path, sizeof path, "proc/driver/nvidia/capabilities/gpu0/mig/gi%u/access", made.gi);
@@ -514,7 +504,6 @@ test_no_driver(void **state)
     struct bh_device device;
     struct bh_err err = { 0 };
 
-    (void)state;
     BH_CHECK_EQ(
         "no library",
         bh_device_nvml_open(&(struct bh_device_options){ .library = "/nonexistent/libnvidia-ml.so.1" },
@@ -545,7 +534,6 @@ test_hangs(void **state)
     struct fixture f = server(TWO_H100);
     struct bh_device_gpu first = scanned(&f).gpus[0];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(hangs); i++) {
         struct bh_inventory inventory;
         char rule[96];
@@ -604,7 +592,6 @@ test_node_dies(void **state)
     struct fixture f = server(TWO_H100);
     pid_t node, child = 0;
 
-    (void)state;
     put_file("control", "nvmlDeviceGetMemoryInfo_v2 gpu=0 hang\n");
     node = fork();
     assert_true(node >= 0);
@@ -638,7 +625,6 @@ test_real_scan(void **state)
     struct fixture f = device_open();
     struct bh_inventory found = scanned(&f), again = scanned(&f);
 
-    (void)state;
     BH_CHECK("driver", found.driver[0] >= '1' && found.driver[0] <= '9');
     BH_CHECK("a GPU", found.gpu_count >= 1);
     BH_CHECK_EQ("same count", again.gpu_count, found.gpu_count);
@@ -677,7 +663,6 @@ test_real_activity(void **state)
     struct fixture f = device_open();
     struct bh_inventory found = scanned(&f);
 
-    (void)state;
     bh_time_sleep(BH_NS_PER_S);
     found = scanned(&f);
     for (uint32_t i = 0; i < found.gpu_count; i++) {
@@ -706,7 +691,6 @@ test_real_reads(void **state)
     uint32_t count, percent;
     bh_rc rc;
 
-    (void)state;
     for (uint32_t i = 0; i < found.gpu_count; i++)
         BH_CHECK_EQ(
             "processes",

@@ -18,7 +18,6 @@ test_old_library(void **state)
     struct bh_err err = { 0 };
     uint32_t count;
 
-    (void)state;
     assert_int_equal(bh_device_nvml_open(&(struct bh_device_options){ .library = library }, &device, &err),
                      BH_OK);
     BH_CHECK_EQ("scan", device.ops->scan(device.self, arena, &found, &err), BH_OK);

@@ -283,7 +283,6 @@ static struct bh_arena *config_arena;
 static int
 prepare(void **state)
 {
-    (void)state;
     config_arena = bh_arena_new(1 << 20);
     bh_log_setup("calls_test", false, BH_LOG_ERROR);
     assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f.config, config_arena, &f.err), BH_OK);
@@ -299,7 +298,6 @@ prepare(void **state)
 static int
 clean(void **state)
 {
-    (void)state;
     left_remove(left.folder);
     bh_arena_free(f.arena);
     bh_arena_free(config_arena);
@@ -317,7 +315,6 @@ no_effect_without_its_record(void **state)
     };
     uint32_t trials = 0, kept = 0, refused = 0, uncertain = 0;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(commands) * BH_COUNT(faults); i++) {
         struct trial t = { .command = i / BH_COUNT(faults), .fault = faults[i % BH_COUNT(faults)] };
 

@@ -138,7 +138,6 @@ run_batch(void)
 static bool
 keep_leaf(void *self, uint64_t seq, const char *bytes, size_t length)
 {
-    (void)self;
     assert_true(seq < RECORDS_MAX);
     leaves[seq].bytes = malloc(length + 1);
     assert_non_null(leaves[seq].bytes);
@@ -194,7 +193,6 @@ take_promise(void *self, size_t at, uint32_t kind, uint64_t number)
 {
     struct promised *promised = self;
 
-    (void)at;
     if (kind == MARK_SIGNED)
         promised->signed_size = number;
     else if (kind == (promised->early ? MARK_COMMITTING : MARK_ACKNOWLEDGED))
@@ -344,7 +342,6 @@ static struct bh_arena *config_arena;
 static int
 prepare(void **state)
 {
-    (void)state;
     bh_log_setup("points_test", false, BH_LOG_ERROR);
     config_arena = bh_arena_new(1 << 20);
     assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f.config, config_arena, &f.err), BH_OK);
@@ -358,7 +355,6 @@ prepare(void **state)
 static int
 clean(void **state)
 {
-    (void)state;
     bh_arena_free(f.arena);
     bh_arena_free(config_arena);
     return 0;
@@ -369,7 +365,6 @@ nothing_acknowledged_is_lost(void **state)
 {
     uint64_t left = points_wanted, calls = 0, runs = 0;
 
-    (void)state;
     for (uint64_t seed = seed_wanted; left > 0; seed++, runs++) {
         uint64_t count = left < POINTS_PER_RUN ? left : POINTS_PER_RUN;
 
@@ -406,7 +401,6 @@ planted_faults_are_found(void **state)
         [PLANTED_EARLY] = { "acknowledged before the commit", NULL, true, LOST },
     };
 
-    (void)state;
     for (size_t i = 0; i < PLANTED; i++) {
         random_state = seed_wanted;
         record_run(0, 12);

@@ -54,7 +54,7 @@ check_reply(void)
 }
 
 /* One site for all inputs: nothing that is asked of the API changes it, since its owner only
- * remembers what it was told.  Making one takes longer than hundreds of requests. */
+ * remembers what it was sent.  Making one takes longer than hundreds of requests. */
 static struct fixture *
 the_site(void)
 {

@@ -52,7 +52,7 @@ each_query(const struct bh_request *request, void (*sink)(void *self, const char
             sink(self, form.pairs[i].name, form.pairs[i].value);
 }
 
-/* No header ends early, no text becomes an element: ours never begin with x, and there is
+/* No header ends early, no text becomes an element: those of the page never begin with x, and there is
  * one script at most, which is no text. */
 static void
 check(struct bh_reply *reply)
@@ -87,7 +87,7 @@ visit(struct bh_web *web, enum bh_method method, struct bh_arena *arena)
                                   .each_query = each_query };
     struct bh_reply reply = { 0 };
 
-    /* the token of whoever has this session, so that forms get further than their token */
+    /* the token of this session's user, so that forms get further than their token */
     bh_csrf_token("bs_s", token);
     snprintf(form, sizeof form, "csrf=%s&%.8000s", token, parts[3]);
     request.body_length = strlen(form);

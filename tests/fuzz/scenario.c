@@ -1,5 +1,5 @@
 /* Scenarios: whatever people do and whatever fails when, no invariant of the engine
- * breaks, its node is never told nonsense, and the history replays to the same state. */
+ * breaks, its node never gets a senseless order, and the history replays to the same state. */
 #include "base/assert.h"
 #include "replay/scenario.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 /* The usage page of a lease, which its processes write as they like: whatever stands in it,
  * bulkhead-share reads and reaps it without harm, gives a slot back only when nothing is held in
- * it, and what nobody but bulkhead-share writes stays as it was.
+ * it, and what bulkhead-share alone writes stays as it was.
  *
  * Twelve bytes each: where in the page, and the word that is put there; with the highest bit of
  * the place set a slot is reaped instead. */

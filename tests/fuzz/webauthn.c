@@ -10,7 +10,7 @@
 
 static const bh_ns now = 1790000000 * BH_NS_PER_S;
 
-/* A passkey whose private half nobody has any more, and what it signed once, for the
+/* A passkey whose private half is lost, and what it signed once, for the
  * challenge of zeros. */
 static const char kept[] = "{\"aaguid\":\"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0\",\"alg\":\"EdDSA\",\"counter\":7,"
                            "\"created\":\"1790000000000000000\",\"flags\":69,"

@@ -177,7 +177,6 @@ lies(void **state)
         { "a key never shown", BH_MOCK_KEY_NEVER_SHOWN, BH_FAULT_KEY_UNKNOWN },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         begin(rows[i].wrong);
         BH_CHECK_EQ(rows[i].name, sign_in(), rows[i].fault);
@@ -190,7 +189,6 @@ lies(void **state)
 static void
 rotation(void **state)
 {
-    (void)state;
     begin(BH_MOCK_HONEST);
     BH_CHECK_EQ("before", sign_in(), 0);
     BH_CHECK_EQ("one question", party.mock.jwks_asked, 1);
@@ -207,7 +205,6 @@ rotation(void **state)
 static void
 code_twice(void **state)
 {
-    (void)state;
     begin(BH_MOCK_HONEST);
     BH_CHECK_EQ("sign in", sign_in(), 0);
     BH_CHECK_EQ("again", redeem(), BH_FAULT_GRANT_REFUSED);
@@ -232,7 +229,6 @@ refreshes(void **state)
         { "refresh invalid-sub", BH_MOCK_REFRESH_SUB, BH_FAULT_SUB_CHANGED },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         begin(rows[i].wrong);
         BH_CHECK_EQ(rows[i].name, sign_in(), 0);
@@ -252,7 +248,6 @@ refreshes(void **state)
 static void
 down(void **state)
 {
-    (void)state;
     begin(BH_MOCK_HONEST);
     party.mock.down = true;
     BH_CHECK_EQ("never seen", sign_in(), BH_FAULT_PROVIDER_DOWN);
@@ -271,7 +266,6 @@ down(void **state)
 static int
 set_up(void **state)
 {
-    (void)state;
     bh_test_keys_init(state);
     return 0;
 }
@@ -279,7 +273,6 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    (void)state;
     bh_arena_free(party.arena);
     bh_test_keys_fini(state);
     return 0;

@@ -211,7 +211,6 @@ show(const char *path, struct bh_reply *reply)
 static void
 serve(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
-    (void)self;
     reply->status = 200;
     pthread_mutex_lock(&site.mutex);
     if (request->method == BH_GET)

@@ -20,7 +20,7 @@ static struct {
 
 /* The first range that ends behind `address`. */
 static size_t
-host_place_of(uint64_t address)
+host_index_of(uint64_t address)
 {
     size_t low = 0, high = host.count;
 
@@ -38,7 +38,7 @@ host_place_of(uint64_t address)
 const struct sim_pinned *
 sim_host_find(uint64_t address)
 {
-    size_t at = host_place_of(address);
+    size_t at = host_index_of(address);
 
     return at < host.count && host.pinned[at].address <= address ? &host.pinned[at] : NULL;
 }
@@ -46,7 +46,7 @@ sim_host_find(uint64_t address)
 static CUresult
 host_add(const struct sim_pinned *pinned)
 {
-    size_t at = host_place_of(pinned->address);
+    size_t at = host_index_of(pinned->address);
 
     if (at < host.count && host.pinned[at].address < pinned->address + pinned->bytes)
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -135,7 +135,7 @@ host_end_pinned(const void *p, bool registered)
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    at = host_place_of(address);
+    at = host_index_of(address);
     if (at < host.count && host.pinned[at].address == address && host.pinned[at].registered == registered)
         host_drop(at);
     else

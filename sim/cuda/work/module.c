@@ -47,15 +47,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- images ---- */
 
-/* PTX is text, and names the kernels. */
-static bool
-module_is_ptx(const char *image)
-{
-    while (isspace((unsigned char)*image))
-        image++;
-    return strncmp(image, ".version", 8) == 0 || strncmp(image, "//", 2) == 0;
-}
-
 static struct CUmod_st *
 make_module(const char *image, size_t bytes, bool library)
 {
@@ -64,7 +55,7 @@ make_module(const char *image, size_t bytes, bool library)
     if (module == NULL)
         return NULL;
     *module = (struct CUmod_st){ .magic = MODULE_MAGIC, .library = library, .bytes = bytes };
-    if (module_is_ptx(image))
+    if (sim_image_is_text(image)) /* PTX names the kernels */
         module->ptx = strndup(image, PTX_MAX);
     return module;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/clock.h"
 #include "audit/verify.h"
 #include "base/num.h"
 #include "base/time.h"
@@ -33,15 +34,6 @@ must(bh_rc rc, const struct bh_err *err)
         return;
     fprintf(stderr, "audit_bench: %s\n", err->msg);
     exit(1);
-}
-
-static bh_ns
-cpu_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (bh_ns)now.tv_sec * BH_NS_PER_S + (bh_ns)now.tv_nsec;
 }
 
 /* What the daemon writes for a submission. */
@@ -95,7 +87,7 @@ by_size(const void *a, const void *b)
 static void
 measure_appends(uint32_t callers, bh_ns span)
 {
-    bh_ns start = bh_time_monotonic(), now = start, cpu = cpu_now();
+    bh_ns start = bh_time_monotonic(), now = start, cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID);
     uint64_t first = journal.next_seq, records;
     uint32_t count = 0;
 
@@ -110,7 +102,8 @@ measure_appends(uint32_t callers, bh_ns span)
     qsort(commits_ns, count, sizeof *commits_ns, by_size);
     printf("%4u callers  %7" PRIu64 " records/s  %4.1f us of CPU each  answered in (ms) "
            "median %.2f  p99 %.2f  slowest %.2f\n",
-           callers, records * BH_NS_PER_S / (now - start), (double)(cpu_now() - cpu) / (double)records / 1e3,
+           callers, records * BH_NS_PER_S / (now - start),
+           (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - cpu) / (double)records / 1e3,
            (double)commits_ns[count / 2] / 1e6, (double)commits_ns[count * 99 / 100] / 1e6,
            (double)commits_ns[count - 1] / 1e6);
 }
@@ -126,11 +119,12 @@ measure_verify(uint64_t records)
         commit_batch(256);
     bh_audit_verifier_init(verifier, journal.crypto, &journal.key);
     start = bh_time_monotonic();
-    cpu = cpu_now();
+    cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID);
     must(bh_store_audit(&journal.store, verifier, &err), &err);
     printf("%" PRIu64 " records with %" PRIu64 " checkpoints verified in %.2f s of CPU, "
            "%.2f s by the clock\n",
-           verifier->frontier.size, verifier->checkpoints, (double)(cpu_now() - cpu) / 1e9,
+           verifier->frontier.size, verifier->checkpoints,
+           (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - cpu) / 1e9,
            (double)(bh_time_monotonic() - start) / 1e9);
     free(verifier);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "bench/clock.h"
 #include "base/attr.h"
 #include "policy/authz.h"
 
@@ -45,24 +46,15 @@ fill(void)
         gids[i] = 100 + i;
 }
 
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
-    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
-}
-
 static void
 measure(const char *name, const struct bh_subject *who, const char *verb)
 {
-    uint64_t begun = cpu_ns(), allowed = 0;
+    uint64_t begun = bench_clock(CLOCK_PROCESS_CPUTIME_ID), allowed = 0;
 
     for (uint32_t i = 0; i < CHECKS; i++)
         allowed += bh_authz_check(&dir, who, verb, (bh_tenant_id){ 1 + i % TENANTS }).allow;
     printf("authz_check, %d bindings, %s: %" PRIu64 " ns (%" PRIu64 "%% allowed)\n", BINDINGS, name,
-           (cpu_ns() - begun) / CHECKS, allowed * 100 / CHECKS);
+           (bench_clock(CLOCK_PROCESS_CPUTIME_ID) - begun) / CHECKS, allowed * 100 / CHECKS);
 }
 
 int

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/clock.h"
 #include "engine/read/view.h"
 #include "engine/step/engine.h"
 
@@ -22,18 +23,9 @@ struct bench {
 };
 
 static uint64_t
-read_clock(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t
 clock_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return bench_clock(CLOCK_MONOTONIC);
 }
 
 static void
@@ -238,7 +230,7 @@ bench_uncordon(uint32_t nodes)
     for (uint32_t i = 0; i < nodes * 8; i++)
         submit(&bench, 2);
     began_ns = clock_ns();
-    cpu_began_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    cpu_began_ns = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
     for (uint32_t gpu = 1; gpu <= nodes * 8; gpu++) {
         report_gpu(&bench, gpu, false);
         settle(&bench);
@@ -246,7 +238,7 @@ bench_uncordon(uint32_t nodes)
     printf("a GPU is uncordoned and the next of %" PRIu32 " starts, %" PRIu32 " x 8 GPUs: %" PRIu64
            " ns, processor %" PRIu64 " ns\n",
            nodes * 8, nodes, (clock_ns() - began_ns) / (nodes * 8),
-           (read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns) / (nodes * 8));
+           (bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns) / (nodes * 8));
     free(bench.engine);
 }
 
@@ -282,12 +274,12 @@ bench_reclaim(uint32_t count, uint32_t times)
 
     open_lent_fleet(&bench);
     for (uint32_t i = 0; i < times; i++) {
-        uint64_t began_ns = clock_ns(), cpu_began_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        uint64_t began_ns = clock_ns(), cpu_began_ns = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
         uint64_t took_ns;
 
         submit_for(&bench, 2 + i % 2, 2, count);
         took_ns = clock_ns() - began_ns;
-        cpu_ns += read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns;
+        cpu_ns += bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns;
         sum_ns += took_ns;
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
         for (uint32_t k = 0; k < bench.step.decision_count; k++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/clock.h"
 #include "engine/forecast/whatif.h"
 #include "engine/read/view.h"
 
@@ -17,15 +18,6 @@ struct bench {
 };
 
 static struct bh_future future;
-
-static uint64_t
-clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void
 send(struct bench *bench, struct bh_event event)
@@ -123,9 +115,9 @@ measure(uint32_t nodes, uint32_t gpus_each)
     caps = bh_engine_caps(bench.engine);
     bytes = bh_engine_size(&caps);
     copy = aligned_alloc(64, (bytes + 63) & ~63ul);
-    begun = clock_ns();
+    begun = bench_clock(CLOCK_MONOTONIC);
     memcpy(copy, bench.engine, bytes); /* its pages are touched for the first time */
-    copied = clock_ns();
+    copied = bench_clock(CLOCK_MONOTONIC);
     outlooks.max = bh_job_forecasts_needed(bench.engine) + 16;
     outlooks.rows = calloc(outlooks.max, sizeof *outlooks.rows);
     if (bh_job_forecasts_begin(&outlooks, bench.engine) != BH_OK)
@@ -134,10 +126,10 @@ measure(uint32_t nodes, uint32_t gpus_each)
         &future, bh_engine_adopt(copy, bytes),
         &(struct bh_future_options){ .now_ns = 1000, .notify = bh_job_forecasts_notify, .self = &outlooks });
     end = bh_future_run(&future, UINT32_MAX);
-    played = clock_ns();
+    played = bench_clock(CLOCK_MONOTONIC);
     bh_job_forecasts_close(&outlooks, &future, end);
     bh_whatif_compare(&outlooks, &outlooks, 0, NULL, 0);
-    compared = clock_ns();
+    compared = bench_clock(CLOCK_MONOTONIC);
     printf("%5u GPUs, %u waiting: block %.1f MB, copied in %.2f ms, played in %.0f ms "
            "(%lu steps, end %d), compared in %.2f ms\n",
            nodes * gpus_each, (unsigned)PENDING, (double)bytes / 1e6, (double)(copied - begun) / 1e6,

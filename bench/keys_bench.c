@@ -7,20 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/clock.h"
 #include "base/assert.h"
 #include "keys/keys.h"
 #include "tests/fakes/store.h"
 
 enum { TEXTS = 20000, TENANTS = 50, LARGE = 4000, ITEM_MAX = 8192 };
-
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
-    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
-}
 
 static void
 must(bh_rc rc)
@@ -45,12 +37,12 @@ measure(struct bh_keys *keys, struct bh_store *store, size_t length)
 
         bh_buf_clear(&item);
         bh_buf_clear(&out);
-        begun = cpu_ns();
+        begun = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
         must(bh_keys_seal(keys, &use, (struct bh_slice){ plain, length }, &item, &err));
-        sealed += cpu_ns() - begun;
-        begun = cpu_ns();
+        sealed += bench_clock(CLOCK_PROCESS_CPUTIME_ID) - begun;
+        begun = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
         must(bh_keys_unseal(keys, (struct bh_slice){ item.bytes, item.length }, &out, &err));
-        unsealed += cpu_ns() - begun;
+        unsealed += bench_clock(CLOCK_PROCESS_CPUTIME_ID) - begun;
     }
     must(store->ops->commit(store->self, &err));
     printf("keys, %zu bytes: seal %.1f us, open %.1f us of CPU\n", length, (double)sealed / TEXTS / 1000,

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/clock.h"
 #include "base/num.h"
 #include "shim/driver/page.h"
 #include "shim/driver/rm_ledger.h"
@@ -27,34 +28,25 @@ bh_bench_ioctl(int fd, unsigned long request, ...)
     return fd == 3 ? 0 : -1;
 }
 
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static double
 time_others(void)
 {
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < CALLS; i++)
         (void)bh_rm_ledger_ioctl(4, 0x5401, NULL);
-    return (double)(cpu_ns() - from) / CALLS;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / CALLS;
 }
 
 static double
 time_controls(void)
 {
     struct bh_rm_control control = { C, D, 0x20801303, 0, 0, 0, 0 };
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < CALLS; i++)
         (void)bh_rm_ledger_ioctl(3, RM_CONTROL, &control);
-    return (double)(cpu_ns() - from) / CALLS;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / CALLS;
 }
 
 /* Handles as libcuda.so makes them: each is a new one. */
@@ -62,7 +54,7 @@ static double
 time_pairs(void)
 {
     static uint32_t handle = 0x10000000;
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < CALLS; i++) {
         struct rm_new made;
@@ -70,18 +62,18 @@ time_pairs(void)
         (void)bh_rm_ledger_ioctl(3, RM_ALLOC, rm_memory(&made, C, D, handle, 2 << 20));
         (void)bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free){ C, D, handle++, 0 });
     }
-    return (double)(cpu_ns() - from) / CALLS;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / CALLS;
 }
 
 static double
 time_kernel(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < CALLS; i++)
         (void)syscall(SYS_ioctl, fd, 0x5401, NULL);
-    from = cpu_ns() - from;
+    from = bench_clock(CLOCK_THREAD_CPUTIME_ID) - from;
     close(fd);
     return (double)from / CALLS;
 }

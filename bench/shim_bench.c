@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/clock.h"
 #include "base/num.h"
 #include "bulkhead/cuda_abi.h"
 #include "sim/burn/kernel.h"
@@ -108,16 +109,6 @@ find_work(struct calls *calls)
 
 /* ---- what is timed: nanoseconds of one ---- */
 
-/* Of this thread: what others do on the machine meanwhile is not counted. */
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* In batches, so that no launch waits for room in the driver's queue. */
 static double
 time_launches(const struct calls *calls)
@@ -125,11 +116,11 @@ time_launches(const struct calls *calls)
     uint64_t ns = 0;
 
     for (int i = 0; i < LAUNCHES; i += BATCH) {
-        uint64_t from = cpu_ns();
+        uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
         for (int n = 0; n < BATCH; n++)
             (void)launch_into(calls, NULL);
-        ns += cpu_ns() - from;
+        ns += bench_clock(CLOCK_THREAD_CPUTIME_ID) - from;
         (void)calls->cuCtxSynchronize();
     }
     return (double)ns / LAUNCHES;
@@ -141,11 +132,11 @@ time_graphs(const struct calls *calls)
     uint64_t ns = 0;
 
     for (int i = 0; i < LAUNCHES; i += BATCH) {
-        uint64_t from = cpu_ns();
+        uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
         for (int n = 0; n < BATCH; n++)
             (void)calls->cuGraphLaunch(calls->graph, NULL);
-        ns += cpu_ns() - from;
+        ns += bench_clock(CLOCK_THREAD_CPUTIME_ID) - from;
         (void)calls->cuCtxSynchronize();
     }
     return (double)ns / LAUNCHES;
@@ -154,7 +145,7 @@ time_graphs(const struct calls *calls)
 static double
 time_pairs(const struct calls *calls)
 {
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < PAIRS; i++) {
         CUdeviceptr address;
@@ -163,13 +154,13 @@ time_pairs(const struct calls *calls)
             exit(3);
         (void)calls->cuMemFree_v2(address);
     }
-    return (double)(cpu_ns() - from) / PAIRS;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / PAIRS;
 }
 
 static double
 time_small_pairs(const struct calls *calls)
 {
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < PAIRS; i++) {
         CUdeviceptr address;
@@ -178,7 +169,7 @@ time_small_pairs(const struct calls *calls)
             exit(3);
         (void)calls->cuMemFree_v2(address);
     }
-    return (double)(cpu_ns() - from) / PAIRS;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / PAIRS;
 }
 
 /* The same with another one in the block. */
@@ -198,7 +189,7 @@ time_small_beside(const struct calls *calls)
 static double
 time_async_pairs(const struct calls *calls)
 {
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
 
     for (int i = 0; i < PAIRS; i++) {
         CUdeviceptr address;
@@ -207,18 +198,18 @@ time_async_pairs(const struct calls *calls)
             exit(3);
         (void)calls->cuMemFreeAsync(address, NULL);
     }
-    return (double)(cpu_ns() - from) / PAIRS;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / PAIRS;
 }
 
 static double
 time_infos(const struct calls *calls)
 {
-    uint64_t from = cpu_ns();
+    uint64_t from = bench_clock(CLOCK_THREAD_CPUTIME_ID);
     size_t left, total;
 
     for (int i = 0; i < LAUNCHES; i++)
         (void)calls->cuMemGetInfo_v2(&left, &total);
-    return (double)(cpu_ns() - from) / LAUNCHES;
+    return (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - from) / LAUNCHES;
 }
 
 /* ---- several threads ---- */

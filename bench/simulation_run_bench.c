@@ -23,7 +23,7 @@ size_with(uint32_t gpus, uint32_t pieces_each, uint32_t jobs)
 }
 
 static void
-tell_memory(const char *what, size_t bytes, uint32_t count, uint32_t target)
+report_memory(const char *what, size_t bytes, uint32_t count, uint32_t target)
 {
     printf("%-58s %9zu bytes (target %u)\n", what, bytes / count, target);
 }
@@ -34,10 +34,10 @@ bench_memory(void)
     const uint32_t gpus = 8000, jobs = 100000;
     size_t least = size_with(0, 0, 0);
 
-    tell_memory("a GPU of 8,000, itself and its node", size_with(gpus, 0, 0) - least, gpus, 1024);
-    tell_memory("a GPU of 8,000 with one lease and piece", size_with(gpus, 1, 0) - least, gpus, 1024);
-    tell_memory("a GPU of 8,000 with seven leases and pieces", size_with(gpus, 7, 0) - least, gpus, 1024);
-    tell_memory("a pending job of 100,000", size_with(0, 0, jobs) - least, jobs, 400);
+    report_memory("a GPU of 8,000, itself and its node", size_with(gpus, 0, 0) - least, gpus, 1024);
+    report_memory("a GPU of 8,000 with one lease and piece", size_with(gpus, 1, 0) - least, gpus, 1024);
+    report_memory("a GPU of 8,000 with seven leases and pieces", size_with(gpus, 7, 0) - least, gpus, 1024);
+    report_memory("a pending job of 100,000", size_with(0, 0, jobs) - least, jobs, 400);
 }
 
 /* A site of 64 GPUs under load 0.6 in a block that never grows. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/clock.h"
 #include "audit/record.h"
 #include "base/num.h"
 #include "base/time.h"
@@ -111,20 +112,10 @@ submit_batch(uint64_t number, uint32_t batch)
     return number;
 }
 
-/* What this thread has computed so far: on a shared machine the steadier figure. */
-static bh_ns
-cpu_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (bh_ns)now.tv_sec * BH_NS_PER_S + (bh_ns)now.tv_nsec;
-}
-
 static uint64_t
 measure_batches(uint64_t number, uint32_t batch, bh_ns span)
 {
-    bh_ns start = bh_time_monotonic(), now = start, worst = 0, cpu = cpu_now();
+    bh_ns start = bh_time_monotonic(), now = start, worst = 0, cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID);
     uint64_t first = number;
 
     while (now - start < span) {
@@ -138,7 +129,8 @@ measure_batches(uint64_t number, uint32_t batch, bh_ns span)
     printf("batches of %3u  %8" PRIu64 " submissions/s  %5.1f us of CPU each  "
            "slowest commit %5.1f ms\n",
            batch, (number - first) * BH_NS_PER_S / (now - start),
-           (double)(cpu_now() - cpu) / (double)(number - first) / 1e3, (double)worst / 1e6);
+           (double)(bench_clock(CLOCK_THREAD_CPUTIME_ID) - cpu) / (double)(number - first) / 1e3,
+           (double)worst / 1e6);
     return number;
 }
 

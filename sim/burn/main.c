@@ -35,7 +35,7 @@ burn_count(struct burn *burn)
 
 /* A line is one write, so lines of several processes do not mix. */
 static void
-burn_tell(const struct burn *burn, const char *event, const struct count *from, const struct count *to)
+burn_report(const struct burn *burn, const char *event, const struct count *from, const struct count *to)
 {
     uint64_t kernels = to->kernels - from->kernels;
 
@@ -49,7 +49,7 @@ burn_tell(const struct burn *burn, const char *event, const struct count *from, 
 
 /* A device's name has no character that JSON wants escaped. */
 static void
-burn_tell_start(const struct burn *burn, const char *device)
+burn_report_start(const struct burn *burn, const char *device)
 {
     struct timespec now;
 
@@ -98,7 +98,7 @@ burn_open_device(struct burn *burn)
         burn->loops = (uint64_t)((double)burn->plan->kernel_ns / 1e6 * (double)loops_per_ms);
         burn->loops = burn->loops == 0 ? 1 : burn->loops;
     }
-    burn_tell_start(burn, name);
+    burn_report_start(burn, name);
 }
 
 static size_t
@@ -131,10 +131,10 @@ burn_run(const struct burn_plan *plan)
         bh_burn_sleep_until(end < burn.end_ns ? end : burn.end_ns);
         bh_burn_note(&burn);
         next = burn_count(&burn);
-        burn_tell(&burn, "window", &last, &next);
+        burn_report(&burn, "window", &last, &next);
         last = next;
     }
-    burn_tell(&burn, "end", &first, &last);
+    burn_report(&burn, "end", &first, &last);
     burn.stop = true;
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);

@@ -14,6 +14,13 @@
 #include "sim/machine/sim.h"
 
 #define CUDA_API __attribute__((visibility("default")))
+
+/* A call that is one expression of its parameters. */
+#define CUDA_ROW(name, parameters, ...)                                                                      \
+    CUDA_API CUresult name parameters                                                                        \
+    {                                                                                                        \
+        return __VA_ARGS__;                                                                                  \
+    }
 #define SIM_CUDA_VERSION 13000
 #define SIM_CUDA_DEVICES_MAX SIM_GPUS_MAX
 

@@ -28,7 +28,7 @@ handle_find(const struct sim_handle *wanted)
 /* An entry for a new handle.  A full table gives up its oldest entry that is
  * no GPU's: by then thousands of instances have come and gone since. */
 static struct sim_handle *
-handle_place(void)
+handle_entry(void)
 {
     if (used < HANDLES_MAX)
         return &table[used++];
@@ -51,7 +51,7 @@ sim_handle_get(enum sim_handle_kind kind, uint32_t gpu, uint64_t gi, uint64_t ci
     struct sim_handle wanted = { HANDLE_MAGIC, gpu, kind, epoch, gi, ci };
     handle = handle_find(&wanted);
     if (handle == NULL) {
-        handle = handle_place();
+        handle = handle_entry();
         if (handle != NULL)
             *handle = wanted;
     }

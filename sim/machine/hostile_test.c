@@ -433,7 +433,7 @@ hide_secret(const struct hiding *hiding)
 
 /* Nothing is made anew on a whole GPU: what a job wrote would be there for the next one. */
 static void
-a_gpu_that_nobody_has_begins_anew(void **state)
+a_free_gpu_begins_anew(void **state)
 {
     struct sim_gpu gpu = { .minor = 0, .memory_faults = SIM_FAULT_LEAK };
     struct sim_device *device;
@@ -462,7 +462,7 @@ a_gpu_that_nobody_has_begins_anew(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_gpu_that_nobody_has_begins_anew),
+    cmocka_unit_test(a_free_gpu_begins_anew),
     cmocka_unit_test(no_moment_is_later_than_now),
     cmocka_unit_test(any_words_are_only_numbers),
     cmocka_unit_test(words_that_change_are_read_once),

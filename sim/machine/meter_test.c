@@ -26,7 +26,7 @@ cut(uint32_t unit)
 
 /* It reads as free memory, and is itself again when it is opened anew. */
 static void
-a_file_cut_short_kills_nobody_who_looks(void **state)
+a_file_cut_short_kills_no_reader(void **state)
 {
     struct sim_gpu gpu = { .minor = 0 };
     uint64_t bytes = (uint64_t)sim_model_at(gpu.model)->memory_mib << 20;
@@ -109,7 +109,7 @@ look_away(const struct looked_at *it)
 }
 
 static void
-a_table_that_says_it_is_longer_ends_where_it_ends(void **state)
+a_table_that_claims_to_be_longer_ends_where_it_ends(void **state)
 {
     static const uint32_t highs[] = { SIM_SLOTS_MAX - 1, SIM_SLOTS_MAX, SIM_SLOTS_MAX + 100, 100000,
                                       0xFFFFFFFFu };
@@ -161,7 +161,7 @@ a_maker_that_is_none_pays_nothing(void **state)
 
 /* Whatever the slots say: no user has more than there is, and all together neither. */
 static void
-nobody_has_more_than_there_is(void **state)
+none_has_more_than_there_is(void **state)
 {
     static struct sim_meter_reading reading;
     struct looked_at it = look_at();
@@ -185,9 +185,9 @@ nobody_has_more_than_there_is(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_file_cut_short_kills_nobody_who_looks),
-    cmocka_unit_test(a_table_that_says_it_is_longer_ends_where_it_ends),
+    cmocka_unit_test(a_file_cut_short_kills_no_reader),
+    cmocka_unit_test(a_table_that_claims_to_be_longer_ends_where_it_ends),
     cmocka_unit_test(a_maker_that_is_none_pays_nothing),
-    cmocka_unit_test(nobody_has_more_than_there_is),
+    cmocka_unit_test(none_has_more_than_there_is),
 };
 BH_TEST_MAIN(tests)

@@ -145,7 +145,7 @@ queue_reap(struct sim_queue *queue)
 }
 
 static void
-queue_tell(struct sim_queue *queue)
+queue_report_ended(struct sim_queue *queue)
 {
     struct sim_task_slot *slot = queue_slot_of(queue);
     uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
@@ -182,7 +182,7 @@ queue_catch_up(struct sim_queue *queue)
         queue_reap(queue);
         sim_task_advance(queue->device, now);
     }
-    queue_tell(queue);
+    queue_report_ended(queue);
 }
 
 void
@@ -427,7 +427,7 @@ sim_queue_close(struct sim_queue *queue)
         if (sim_task_at(slot, n)->state != SIM_TASK_DONE)
             sim_task_at(slot, n)->ended_ns = queue->device->now_ns;
     sim_task_leave(queue->device, queue->slot);
-    queue_tell(queue);
+    queue_report_ended(queue);
     sim_queue_unlock(queue);
     free_queue(queue);
 }

@@ -17,10 +17,10 @@
 #define INTERVAL_LEAST_NS 100000000u
 #define CONTEXTS_LEAST 1024
 #define CONTEXTS_MAX (64 * 1024) /* past any limit on a job's processes */
-#define WHOLE 15                 /* the place of the whole GPU beside those of GI ids 0..14 */
+#define WHOLE 15                 /* the entry of the whole GPU beside those of GI ids 0..14 */
 
 /* How an instance's memory file shows in maps, and its last utilisation. */
-struct usage_place {
+struct usage_entry {
     uint64_t birth;
     struct sim_mapping file;
     uint64_t asked_ns, cpu_ns;
@@ -34,7 +34,7 @@ static struct {
     size_t count, room;
     struct sim_context *context;
     struct sim_meter_reading reading; /* of the instance that is visited */
-    struct usage_place place[SIM_GPUS_MAX][WHOLE + 1];
+    struct usage_entry entry[SIM_GPUS_MAX][WHOLE + 1];
 } usage = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 uint64_t
@@ -50,7 +50,7 @@ void
 sim_usage_forget(void)
 {
     pthread_mutex_lock(&usage.lock);
-    memset(usage.place, 0, sizeof(usage.place));
+    memset(usage.entry, 0, sizeof(usage.entry));
     free(usage.context);
     usage.context = NULL;
     usage.room = usage.count = 0;
@@ -83,8 +83,8 @@ usage_list_files(struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)])
 
     for (unsigned gpu = 0; gpu < SIM_GPUS_MAX; gpu++)
         for (unsigned at = 0; at <= WHOLE; at++)
-            if (usage.place[gpu][at].known)
-                files[count++] = usage.place[gpu][at].file;
+            if (usage.entry[gpu][at].known)
+                files[count++] = usage.entry[gpu][at].file;
     return count;
 }
 
@@ -107,23 +107,23 @@ usage_scan(bool fresh)
     usage.scanned_ns = sim_boot_ns();
 }
 
-/* The place of an instance; NULL when its memory file is not there.  What was scanned before it
+/* The entry of an instance; NULL when its memory file is not there.  What was scanned before it
  * was known shows nothing of it. */
-static struct usage_place *
-usage_find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
+static struct usage_entry *
+usage_find_entry(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct usage_place *place = &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
+    struct usage_entry *entry = &usage.entry[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     uint64_t birth = gi == NULL ? gpu->birth : gi->birth;
     char path[SIM_PATH_MAX];
 
-    if (place->known && place->birth == birth)
-        return place;
-    memset(place, 0, sizeof(*place));
-    place->birth = birth;
-    place->known = sim_folder_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
-    if (place->known)
+    if (entry->known && entry->birth == birth)
+        return entry;
+    memset(entry, 0, sizeof(*entry));
+    entry->birth = birth;
+    entry->known = sim_folder_memory_path(gpu, gi, path) && sim_mapping_find(path, &entry->file);
+    if (entry->known)
         usage.scanned_ns = 0;
-    return place->known ? place : NULL;
+    return entry->known ? entry : NULL;
 }
 
 static uint32_t
@@ -191,17 +191,17 @@ usage_measure(struct sim_user *user, const struct sim_gauge *gauge)
 static void
 usage_visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi, const struct visitor *visitor)
 {
-    const struct usage_place *place = usage_find_place(gpu, gi);
+    const struct usage_entry *entry = usage_find_entry(gpu, gi);
     struct sim_meter *meter = NULL;
     struct sim_gauge *gauge = NULL;
     bool looked = false;
 
-    for (size_t i = 0; place != NULL && i < usage.count; i++) {
+    for (size_t i = 0; entry != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
         struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, usage_first_ci(gi),
                                  usage.scanned_ns, NULL };
 
-        if (context->file.device != place->file.device || context->file.inode != place->file.inode)
+        if (context->file.device != entry->file.device || context->file.inode != entry->file.inode)
             continue;
         if (context->slot != 0 && !looked) {
             looked = true;
@@ -258,7 +258,7 @@ sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
         return sim_boot_ns();
     pthread_mutex_lock(&usage.lock);
     for (unsigned i = 0; i < count; i++)
-        (void)usage_find_place(gpu, instances[i]);
+        (void)usage_find_entry(gpu, instances[i]);
     usage_scan(fresh);
     for (unsigned i = 0; i < count; i++)
         usage_visit_instance(gpu, instances[i], &visitor);
@@ -352,31 +352,31 @@ usage_share(uint64_t cpu_ns, uint64_t span_ns)
 
 /* At first, the share since the oldest of the processes started. */
 static void
-usage_update(struct usage_place *place, const struct total *total)
+usage_update(struct usage_entry *entry, const struct total *total)
 {
     uint64_t now = total->at_ns;
-    uint64_t grown = total->cpu_ns > place->cpu_ns ? total->cpu_ns - place->cpu_ns : 0;
+    uint64_t grown = total->cpu_ns > entry->cpu_ns ? total->cpu_ns - entry->cpu_ns : 0;
 
-    if (place->asked_ns != 0 && now < place->asked_ns + INTERVAL_LEAST_NS)
+    if (entry->asked_ns != 0 && now < entry->asked_ns + INTERVAL_LEAST_NS)
         return;
-    if (place->asked_ns != 0)
-        place->percent = usage_share(grown, now - place->asked_ns);
+    if (entry->asked_ns != 0)
+        entry->percent = usage_share(grown, now - entry->asked_ns);
     else
-        place->percent = now > total->oldest_ns ? usage_share(total->cpu_ns, now - total->oldest_ns) : 0;
-    place->asked_ns = now;
-    place->cpu_ns = total->cpu_ns;
+        entry->percent = now > total->oldest_ns ? usage_share(total->cpu_ns, now - total->oldest_ns) : 0;
+    entry->asked_ns = now;
+    entry->cpu_ns = total->cpu_ns;
 }
 
 unsigned
 sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct usage_place *place = &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
+    struct usage_entry *entry = &usage.entry[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     struct total total = usage_sum_users(gpu, gi, false);
     unsigned percent;
 
     pthread_mutex_lock(&usage.lock);
-    usage_update(place, &total);
-    percent = place->percent;
+    usage_update(entry, &total);
+    percent = entry->percent;
     pthread_mutex_unlock(&usage.lock);
     return percent;
 }

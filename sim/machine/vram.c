@@ -267,19 +267,19 @@ sim_vram_close(struct sim_vram *vram)
 
 /* ---- the bytes of a page ---- */
 
-struct vram_place {
+struct vram_location {
     struct unit *unit;
     struct page *page;
     uint64_t data; /* offset of its bytes in the unit's file */
 };
 
-static struct vram_place
-vram_place_of(struct sim_vram *vram, uint32_t page)
+static struct vram_location
+vram_locate(struct sim_vram *vram, uint32_t page)
 {
     struct unit *unit = &vram->unit[page / vram->unit_pages];
     uint32_t index = page % vram->unit_pages;
 
-    return (struct vram_place){ unit, &unit->pages[index], vram->data + index * SIM_PAGE_BYTES };
+    return (struct vram_location){ unit, &unit->pages[index], vram->data + index * SIM_PAGE_BYTES };
 }
 
 static bool
@@ -298,58 +298,59 @@ vram_has_own(const struct page *page)
 }
 
 static bool
-vram_read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
+vram_read_block(const struct vram_location *location, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
 {
-    if (vram_is_own(place->page, block))
-        return pread(place->unit->fd, bytes, SIM_BLOCK_BYTES, (off_t)(place->data + block * SIM_BLOCK_BYTES))
+    if (vram_is_own(location->page, block))
+        return pread(location->unit->fd, bytes, SIM_BLOCK_BYTES,
+                     (off_t)(location->data + block * SIM_BLOCK_BYTES))
                == SIM_BLOCK_BYTES;
-    for (size_t i = 0; i < SIM_BLOCK_BYTES; i += sizeof(place->page->word))
-        memcpy(bytes + i, &place->page->word, sizeof(place->page->word));
+    for (size_t i = 0; i < SIM_BLOCK_BYTES; i += sizeof(location->page->word))
+        memcpy(bytes + i, &location->page->word, sizeof(location->page->word));
     return true;
 }
 
 static bool
-vram_write_block(const struct vram_place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
+vram_write_block(const struct vram_location *location, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
 {
-    if (pwrite(place->unit->fd, bytes, SIM_BLOCK_BYTES, (off_t)(place->data + block * SIM_BLOCK_BYTES))
+    if (pwrite(location->unit->fd, bytes, SIM_BLOCK_BYTES, (off_t)(location->data + block * SIM_BLOCK_BYTES))
         != SIM_BLOCK_BYTES)
         return false;
-    place->page->own[block / 64] |= 1ull << block % 64;
+    location->page->own[block / 64] |= 1ull << block % 64;
     return true;
 }
 
 /* The whole page is one word again; the file gives the room back where it can, also that of
  * bytes that a job wrote past this library. */
 static void
-vram_fill_page(const struct vram_place *place, uint32_t word)
+vram_fill_page(const struct vram_location *location, uint32_t word)
 {
-    (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)place->data,
+    (void)!fallocate(location->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)location->data,
                      SIM_PAGE_BYTES);
-    if (vram_has_own(place->page))
-        memset(place->page->own, 0, sizeof(place->page->own));
-    if (place->page->word != word)
-        place->page->word = word;
+    if (vram_has_own(location->page))
+        memset(location->page->own, 0, sizeof(location->page->own));
+    if (location->page->word != word)
+        location->page->word = word;
 }
 
 bool
 sim_vram_is_clear(struct sim_vram *vram, uint32_t page)
 {
-    struct vram_place place = vram_place_of(vram, page);
+    struct vram_location location = vram_locate(vram, page);
 
-    return place.page->word == 0 && !vram_has_own(place.page);
+    return location.page->word == 0 && !vram_has_own(location.page);
 }
 
 bool
 sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target, size_t length)
 {
-    struct vram_place place = vram_place_of(vram, page);
+    struct vram_location location = vram_locate(vram, page);
     uint8_t bytes[SIM_BLOCK_BYTES], *to = target;
 
     while (length > 0) {
         uint64_t block = offset / SIM_BLOCK_BYTES, at = offset % SIM_BLOCK_BYTES;
         size_t part = length < SIM_BLOCK_BYTES - at ? length : SIM_BLOCK_BYTES - at;
 
-        if (!vram_read_block(&place, block, bytes))
+        if (!vram_read_block(&location, block, bytes))
             return false;
         memcpy(to, bytes + at, part);
         to += part;
@@ -361,28 +362,28 @@ sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *targe
 
 /* Change a part of a block.  A block that is written whole need not be read. */
 static bool
-vram_change_block(const struct vram_place *place, uint64_t offset, const void *source, size_t length)
+vram_change_block(const struct vram_location *location, uint64_t offset, const void *source, size_t length)
 {
     uint8_t bytes[SIM_BLOCK_BYTES];
     uint64_t block = offset / SIM_BLOCK_BYTES;
 
-    if (length < SIM_BLOCK_BYTES && !vram_read_block(place, block, bytes))
+    if (length < SIM_BLOCK_BYTES && !vram_read_block(location, block, bytes))
         return false;
     memcpy(bytes + offset % SIM_BLOCK_BYTES, source, length);
-    return vram_write_block(place, block, bytes);
+    return vram_write_block(location, block, bytes);
 }
 
 bool
 sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source, size_t length)
 {
-    struct vram_place place = vram_place_of(vram, page);
+    struct vram_location location = vram_locate(vram, page);
     const uint8_t *from = source;
 
     while (length > 0) {
         uint64_t at = offset % SIM_BLOCK_BYTES;
         size_t part = length < SIM_BLOCK_BYTES - at ? length : SIM_BLOCK_BYTES - at;
 
-        if (!vram_change_block(&place, offset, from, part))
+        if (!vram_change_block(&location, offset, from, part))
             return false;
         from += part;
         offset += part;
@@ -397,9 +398,9 @@ sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t leng
     uint8_t bytes[SIM_BLOCK_BYTES];
 
     if (offset == 0 && length == SIM_PAGE_BYTES) {
-        struct vram_place place = vram_place_of(vram, page);
+        struct vram_location location = vram_locate(vram, page);
 
-        vram_fill_page(&place, word);
+        vram_fill_page(&location, word);
         return true;
     }
     for (size_t i = 0; i < sizeof(bytes); i += sizeof(word))

@@ -18,8 +18,7 @@ test_two_processes(void **unused)
     int status;
     pid_t pid;
 
-    server_new("node: 1x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB mig=on\n");
     pid = fork_child();
     if (pid == 0) /* a handle of the parent's is no handle of another program's: take a new one */
         _exit(nvmlInit_v2() == NVML_SUCCESS && nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS
@@ -106,8 +105,7 @@ test_kills(void **unused)
     struct sim_store *store = NULL;
     unsigned random = 1, unfinished = 0;
 
-    server_new("node: 1x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB mig=on\n");
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
     for (unsigned round = 0; round < KILLS && bh_test_failures == 0; round++) {
         pid_t pid = fork_child();
@@ -151,8 +149,7 @@ test_lock_holder(void **unused)
     uint64_t start;
     pid_t pid;
 
-    server_new("node: 1x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB mig=on\n");
     assert_int_equal(pipe(ready), 0);
     pid = fork_child();
     if (pid == 0) {
@@ -211,8 +208,7 @@ test_older_rules(void **unused)
     int status;
     pid_t pid;
 
-    server_new("node: 1x H100-80GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB\n");
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceRegisterEvents(gpu_at(0), nvmlEventTypeXidCriticalError, set), NVML_SUCCESS);
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);

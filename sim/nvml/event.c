@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "sim/machine/handle.h"
+#include "sim/machine/queue.h"
 
 #define SETS_MAX 64
 #define POLL_NS 20000000
@@ -128,21 +129,12 @@ take_event(nvmlEventSet_t handle, nvmlEventData_t *data)
     return rc;
 }
 
-static uint64_t
-event_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static nvmlReturn_t
 wait_event(const char *function, nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms)
 {
     const struct timespec poll = { 0, POLL_NS };
     nvmlReturn_t rc = sim_enter(function);
-    uint64_t until = event_now_ns() + timeout_ms * 1000000ull;
+    uint64_t until = sim_queue_now() + timeout_ms * 1000000ull;
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -150,7 +142,7 @@ wait_event(const char *function, nvmlEventSet_t set, nvmlEventData_t *data, unsi
         return NVML_ERROR_INVALID_ARGUMENT;
     for (;;) {
         rc = take_event(set, data);
-        if (rc != NVML_ERROR_TIMEOUT || event_now_ns() >= until)
+        if (rc != NVML_ERROR_TIMEOUT || sim_queue_now() >= until)
             return rc;
         nanosleep(&poll, NULL);
         sim_session_refresh();

@@ -13,6 +13,9 @@
 /* A second exported name of a call defined above in the same file. */
 #define SIM_ALIAS(name, target) NVML_API __typeof__(target) name __attribute__((alias(#target)))
 
+/* As sim_open() for a GPU or MIG device; what a divided GPU is as a whole is for privileged callers. */
+nvmlReturn_t sim_open_whole(const char *function, nvmlDevice_t device, struct sim_target *target);
+
 /* Copy a text out: INVALID_ARGUMENT without a buffer, INSUFFICIENT_SIZE when
  * it does not fit, and then nothing is written. */
 nvmlReturn_t sim_put_text(char *buffer, unsigned length, const char *text);

@@ -49,8 +49,7 @@ test_before_init(void **unused)
 static void
 test_null_arguments(void **unused)
 {
-    server_new("node: 2x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 2x H100-80GB mig=on\n");
     for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
         BH_CHECK_EQ(stubs[i], call_by_name(stubs[i]), NVML_ERROR_NOT_SUPPORTED);
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
@@ -122,8 +121,7 @@ test_versions(void **unused)
         nvmlGpuInstanceProfileInfo_v3_t v3;
     } profile = { .v3 = { .version = nvmlGpuInstanceProfileInfo_v3_t_WORD } };
 
-    server_new("node: 1x RTXPRO6000-96GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x RTXPRO6000-96GB\n");
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo_v2(gpu_at(0), &memory),
                 NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
     memory.version = nvmlMemory_v2_t_WORD;
@@ -153,13 +151,12 @@ test_mig_device(void **unused)
     char name[96], first[96], second[96];
     unsigned id;
 
-    server_new("node: 2x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 2x H100-80GB mig=on\n");
     assert_int_equal(create_pair(gpu_at(1), &pair), NVML_SUCCESS);
     assert_int_equal(nvmlComputeInstanceGetInfo_v2(pair.ci, &made), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceGetMigDeviceHandleByIndex(gpu_at(1), 0, &mig), NVML_SUCCESS);
     BH_CHECK("same handle", mig == made.device && pair.gi == made.gpuInstance);
-    BH_CHECK_EQ("empty place", nvmlDeviceGetMigDeviceHandleByIndex(gpu_at(1), 1, &found),
+    BH_CHECK_EQ("no such device", nvmlDeviceGetMigDeviceHandleByIndex(gpu_at(1), 1, &found),
                 NVML_ERROR_NOT_FOUND);
     BH_CHECK_EQ("name", nvmlDeviceGetName(mig, name, sizeof(name)), NVML_SUCCESS);
     BH_CHECK_STR("name", name, "NVIDIA H100 80GB HBM3 MIG 3g.40gb");
@@ -261,8 +258,7 @@ test_contexts(void **unused)
     unsigned count = 4;
     pid_t pid;
 
-    server_new("node: 1x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB mig=on\n");
     assert_int_equal(create_pair(gpu_at(0), &pair), NVML_SUCCESS);
     assert_int_equal(nvmlComputeInstanceGetInfo_v2(pair.ci, &made), NVML_SUCCESS);
     pid = start_context("0-13", 512, false);
@@ -321,8 +317,7 @@ test_crowd(void **unused)
     int ready[2];
     pid_t many, one;
 
-    server_new("node: 1x H100-80GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB\n");
     assert_int_equal(pipe(ready), 0);
     many = fork_child();
     if (many == 0)
@@ -369,8 +364,7 @@ test_begins_anew(void **unused)
     pid_t pid;
     int fd;
 
-    server_new("node: 1x H100-80GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB\n");
     assert_true(sim_path(path, "%s/vram/0-w/work", server_dir));
     pid = start_context("0-w", 3, false);
     fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -405,8 +399,7 @@ test_utilization(void **unused)
     unsigned idle_mw = 0, busy_mw = 0;
     pid_t sleeper, worker;
 
-    server_new("node: 1x H100-80GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x H100-80GB\n");
     sleeper = start_context("0-w", 1, false);
     usleep(110000);
     BH_CHECK_EQ("a sleeper", nvmlDeviceGetUtilizationRates(gpu_at(0), &utilization), NVML_SUCCESS);
@@ -436,8 +429,7 @@ test_faults(void **unused)
     pid_t pid;
     int status;
 
-    server_new("node: 2x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceRegisterEvents(gpu_at(1), nvmlEventTypeXidCriticalError, set), NVML_SUCCESS);
     server_control("nvmlDeviceCreateGpuInstance gpu=0 fail=INSUFFICIENT_RESOURCES count=1\n"
@@ -483,8 +475,7 @@ test_slow_and_sick(void **unused)
     struct timespec before, after;
     char serial[NVML_DEVICE_SERIAL_BUFFER_SIZE];
 
-    server_new("node: 2x H100-80GB mig=on\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 2x H100-80GB mig=on\n");
     server_control("gpu=1 recovery=1\nnvmlDeviceGetSerial "
                    "delay-ms=300\nnvmlVgpuTypeGetName fail=UNKNOWN\n");
     BH_CHECK_EQ("recovery", nvmlDeviceGetFieldValues(gpu_at(1), 1, &recovery), NVML_SUCCESS);
@@ -584,8 +575,7 @@ test_gpm(void **unused)
     static nvmlGpmMetricsGet_t get;
     nvmlGpmSample_t sample = NULL;
 
-    server_new("node: 1x A100-40GB\nnode: 1x H100-80GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 1x A100-40GB\nnode: 1x H100-80GB\n");
     BH_CHECK_EQ("ampere", nvmlGpmQueryDeviceSupport(gpu_at(0), &support), NVML_SUCCESS);
     BH_CHECK_EQ("ampere", support.isSupportedDevice, 0);
     assert_int_equal(nvmlGpmSampleAlloc(&sample), NVML_SUCCESS);

@@ -8,17 +8,6 @@
 
 #define ANY (SIM_GPU | SIM_MIG)
 
-/* On a divided GPU the list of all processes is for privileged callers. */
-static nvmlReturn_t
-process_open_users(const char *function, nvmlDevice_t device, struct sim_target *target)
-{
-    nvmlReturn_t rc = sim_open(function, device, ANY, target);
-
-    if (rc == NVML_SUCCESS && !target->is_mig && target->gpu.mig_current != 0 && !target->privileged)
-        return NVML_ERROR_NO_PERMISSION;
-    return rc;
-}
-
 /* A caller's list: filled as far as there is room, counted to the end. */
 struct nvml_process_list {
     void *entries;
@@ -85,7 +74,7 @@ nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *infoC
 {
     struct sim_target target;
     struct nvml_process_list list = { .entries = infos, .put = process_put_v2 };
-    nvmlReturn_t rc = process_open_users(__func__, device, &target);
+    nvmlReturn_t rc = sim_open_whole(__func__, device, &target);
 
     return rc == NVML_SUCCESS ? process_list_users(&target, &list, infoCount) : rc;
 }
@@ -98,7 +87,7 @@ nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *infoCoun
 {
     struct sim_target target;
     struct nvml_process_list list = { .entries = infos, .put = process_put_v1 };
-    nvmlReturn_t rc = process_open_users(__func__, device, &target);
+    nvmlReturn_t rc = sim_open_whole(__func__, device, &target);
 
     return rc == NVML_SUCCESS ? process_list_users(&target, &list, infoCount) : rc;
 }
@@ -131,7 +120,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *plist)
 {
     struct sim_target target;
-    nvmlReturn_t rc = process_open_users(__func__, device, &target);
+    nvmlReturn_t rc = sim_open_whole(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;

@@ -30,6 +30,14 @@ server_new(const char *topology)
     assert_int_equal(setenv("BULKHEAD_SIM_STATE", server_dir, 1), 0);
 }
 
+/* The same, and begin with it. */
+static inline void
+server_start(const char *topology)
+{
+    server_new(topology);
+    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+}
+
 static inline void
 server_control(const char *text)
 {

@@ -8,9 +8,8 @@
 
 #define ANY (SIM_GPU | SIM_MIG)
 
-/* The sum over a divided GPU is for privileged callers. */
-static nvmlReturn_t
-usage_open_memory(const char *function, nvmlDevice_t device, struct sim_target *target)
+nvmlReturn_t
+sim_open_whole(const char *function, nvmlDevice_t device, struct sim_target *target)
 {
     nvmlReturn_t rc = sim_open(function, device, ANY, target);
 
@@ -23,7 +22,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     struct sim_target target;
-    nvmlReturn_t rc = usage_open_memory(__func__, device, &target);
+    nvmlReturn_t rc = sim_open_whole(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -39,7 +38,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     struct sim_target target;
-    nvmlReturn_t rc = usage_open_memory(__func__, device, &target);
+    nvmlReturn_t rc = sim_open_whole(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -58,7 +57,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *bar1Memory)
 {
     struct sim_target target;
-    nvmlReturn_t rc = usage_open_memory(__func__, device, &target);
+    nvmlReturn_t rc = sim_open_whole(__func__, device, &target);
     uint64_t total = 0;
 
     if (rc != NVML_SUCCESS)

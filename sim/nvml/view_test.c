@@ -197,8 +197,7 @@ test_mig_view(void **unused)
 static void
 test_whole_view(void **unused)
 {
-    server_new("node: 2x H100-80GB\n");
-    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    server_start("node: 2x H100-80GB\n");
     in_job("1-w", whole_job);
     server_free();
     BH_CHECK_DONE();

@@ -333,7 +333,7 @@ edits_is_in_key(const char *members, const struct bh_fields *of, const struct bh
 }
 
 static bool
-edits_says_more(const char *members, const struct bh_fields *of, const void *item)
+edits_has_more(const char *members, const struct bh_fields *of, const void *item)
 {
     bool more = false;
 
@@ -359,7 +359,7 @@ edits_put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, 
     bh_buf_init(&json, ENCODED_MAX);
     bh_buf_init_fixed(&rest, memory, sizeof memory);
     if (items->of
-        && edits_says_more(edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at))) {
+        && edits_has_more(edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at))) {
         bh_json_encode(&json, items->of, edits_item_at(items, at));
         bh_buf_putc(&rest, ' ');
         edits_put_value(&rest, json.bytes, json.length);

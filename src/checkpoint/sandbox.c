@@ -39,29 +39,29 @@ checkpoint_sandbox_show(const char *source, const char *target, unsigned long fl
 
 /* The folders of a path below the room, and the last one. */
 static bh_rc
-sandbox_make_place(const char *path, char ret_place[PATH_SIZE], struct bh_err *err)
+sandbox_make_mount_point(const char *path, char ret_path[PATH_SIZE], struct bh_err *err)
 {
-    int length = snprintf(ret_place, PATH_SIZE, ROOT "%s", path);
+    int length = snprintf(ret_path, PATH_SIZE, ROOT "%s", path);
 
     if (length < 0 || length >= PATH_SIZE || path[0] != '/' || strstr(path, "/.."))
-        return bh_err_set(err, BH_INVALID, "%.100s is no place for a mount", path);
-    for (char *slash = strchr(ret_place + strlen(ROOT) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        return bh_err_set(err, BH_INVALID, "%.100s is no path for a mount", path);
+    for (char *slash = strchr(ret_path + strlen(ROOT) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(ret_place, 0755) != 0 && errno != EEXIST)
-            return bh_err_errno(err, "make folder %s", ret_place);
+        if (mkdir(ret_path, 0755) != 0 && errno != EEXIST)
+            return bh_err_errno(err, "make folder %s", ret_path);
         *slash = '/';
     }
-    return mkdir(ret_place, 0755) == 0 || errno == EEXIST ? BH_OK
-                                                          : bh_err_errno(err, "make folder %s", ret_place);
+    return mkdir(ret_path, 0755) == 0 || errno == EEXIST ? BH_OK
+                                                         : bh_err_errno(err, "make folder %s", ret_path);
 }
 
 static bh_rc
 sandbox_show_at(const char *source, const char *path, unsigned long flags, struct bh_err *err)
 {
-    char place[PATH_SIZE];
-    bh_rc rc = sandbox_make_place(path, place, err);
+    char mount_point[PATH_SIZE];
+    bh_rc rc = sandbox_make_mount_point(path, mount_point, err);
 
-    return rc == BH_OK ? checkpoint_sandbox_show(source, place, flags, err) : rc;
+    return rc == BH_OK ? checkpoint_sandbox_show(source, mount_point, flags, err) : rc;
 }
 
 /* Programs and libraries, as this machine has them: folders, or links into /usr. */
@@ -72,15 +72,15 @@ sandbox_show_libraries(struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; i < BH_COUNT(names) && rc == BH_OK; i++) {
-        char place[PATH_SIZE], link[256];
+        char mount_point[PATH_SIZE], link[256];
         ssize_t n = readlink(names[i], link, sizeof link - 1);
         struct stat st;
 
-        snprintf(place, sizeof place, ROOT "%s", names[i]);
+        snprintf(mount_point, sizeof mount_point, ROOT "%s", names[i]);
         if (n > 0) {
             link[n] = '\0';
-            if (symlink(link, place) != 0)
-                rc = bh_err_errno(err, "make link %s", place);
+            if (symlink(link, mount_point) != 0)
+                rc = bh_err_errno(err, "make link %s", mount_point);
         } else if (stat(names[i], &st) == 0) {
             rc = sandbox_show_at(names[i], names[i], MS_RDONLY, err);
         }
@@ -92,13 +92,13 @@ static bh_rc
 sandbox_make_device(const struct bh_checkpoint_device *device, struct bh_err *err)
 {
     const char *slash = strrchr(device->path, '/');
-    char folder[PATH_SIZE], place[PATH_SIZE], path[PATH_SIZE];
+    char folder[PATH_SIZE], mount_point[PATH_SIZE], path[PATH_SIZE];
     bh_rc rc;
 
     if (!slash || strncmp(device->path, "/dev/", 5) != 0)
-        return bh_err_set(err, BH_INVALID, "%s is no device's place", device->path);
+        return bh_err_set(err, BH_INVALID, "%s is no path of a device", device->path);
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - device->path), device->path);
-    rc = sandbox_make_place(folder, place, err);
+    rc = sandbox_make_mount_point(folder, mount_point, err);
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, ROOT "%s", device->path);
@@ -167,7 +167,7 @@ sandbox_fill_root(const struct bh_checkpoint_request *request, const struct sour
                   struct bh_err *err)
 {
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
-    char place[PATH_SIZE];
+    char mount_point[PATH_SIZE];
     bh_rc rc = sandbox_show_libraries(err);
     if (rc != BH_OK)
         return rc;
@@ -189,7 +189,7 @@ sandbox_fill_root(const struct bh_checkpoint_request *request, const struct sour
     rc = sandbox_show_at("/proc", "/proc", 0, err);
     if (rc != BH_OK)
         return rc;
-    return sandbox_make_place("/old", place, err);
+    return sandbox_make_mount_point("/old", mount_point, err);
 }
 
 /* Its devices can be opened and its files not written, but for those of mounts that may be. */

@@ -286,7 +286,7 @@ test_sequence(void **state)
 }
 
 static void
-test_says_why(void **state)
+test_reports_why(void **state)
 {
     const struct bh_checkpoint_request request = { .lock_ms = 1234, .pids = { { 2 } }, .pid_count = 1 };
     struct bh_checkpoint_report report;
@@ -301,7 +301,7 @@ test_says_why(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sequence),
-    cmocka_unit_test(test_says_why),
+    cmocka_unit_test(test_reports_why),
 };
 
 BH_TEST_MAIN(tests)

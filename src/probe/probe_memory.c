@@ -51,9 +51,9 @@ bh_try_huge_pages(const struct bh_targets *targets)
 int
 bh_try_lock_memory(const struct bh_targets *targets)
 {
-    void *place = mmap(NULL, LOCKED, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *locked = mmap(NULL, LOCKED, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    return place == MAP_FAILED ? errno : bh_probe_result(mlock(place, LOCKED));
+    return locked == MAP_FAILED ? errno : bh_probe_result(mlock(locked, LOCKED));
 }
 
 int
@@ -140,11 +140,11 @@ int
 bh_try_memory_over(const struct bh_targets *targets)
 {
     size_t size = probe_memory_beyond(targets);
-    volatile char *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (place == MAP_FAILED)
+    if (bytes == MAP_FAILED)
         return errno;
     for (size_t at = 0; at < size; at += PAGE)
-        place[at] = 1;
+        bytes[at] = 1;
     return 0;
 }

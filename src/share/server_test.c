@@ -54,7 +54,7 @@ a_process_comes_and_dies(void **state)
 
 /* What it reserved, what its driver's library asked for, what the driver says. */
 static void
-three_counts_are_told(void **state)
+three_counts_are_reported(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 7, 1024);
@@ -394,7 +394,7 @@ main(void)
         cmocka_unit_test_setup_teardown(each_copy_has_a_slot, set_up, tear_down), /* others leave mappings */
         cmocka_unit_test_setup_teardown(outdated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(three_counts_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(three_counts_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_observes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_slot, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),

@@ -582,7 +582,7 @@ throttled(void)
 /* One that ran alone for an hour owes nothing to one that comes then; nor does that one save up
  * what it did not want. */
 static void
-no_debt_for_what_nobody_wanted(void)
+no_debt_for_what_none_wanted(void)
 {
     uint32_t a = slices_add(1, 2100), b = slices_add(1, 2100);
     uint64_t now = 3600 * SECOND, before;
@@ -670,7 +670,7 @@ static const struct CMUnitTest tests[] = {
     CASE(refusals, 0),
     cmocka_unit_test(hard),
     CASE(hard_that_has_rested, SECOND),
-    CASE(no_debt_for_what_nobody_wanted, 0),
+    CASE(no_debt_for_what_none_wanted, 0),
     CASE(no_credit_for_what_was_not_charged_yet, 0),
 };
 

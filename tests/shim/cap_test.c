@@ -159,23 +159,6 @@ each_way_stops_on_the_simulated_driver(void **state)
     BH_CHECK_DONE();
 }
 
-static bool
-make_simulated(void)
-{
-    static const char topology[] = "node: 1x H100-80GB context=64\n";
-    static char folder[] = "/run/sim-XXXXXX";
-    char path[64];
-    FILE *file;
-
-    if (mkdtemp(folder) == NULL)
-        return false;
-    snprintf(path, sizeof(path), "%s/topology", folder);
-    file = fopen(path, "w");
-    if (file == NULL || fputs(topology, file) < 0 || fclose(file) != 0)
-        return false;
-    return setenv("BULKHEAD_SIM_STATE", folder, 1) == 0;
-}
-
 static void
 each_way_stops_at_the_cap(void **state)
 {
@@ -493,6 +476,8 @@ main(int argc, char **argv)
         return argc < 2 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     if (argc > 3 && strcmp(argv[3], "simulated") == 0)
-        return make_simulated() ? cmocka_run_group_tests(on_simulated, NULL, NULL) : 1;
+        return bh_sandbox_simulate("node: 1x H100-80GB context=64\n")
+                   ? cmocka_run_group_tests(on_simulated, NULL, NULL)
+                   : 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

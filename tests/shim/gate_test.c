@@ -443,7 +443,7 @@ work_twice(void *self)
 /* In an open time slice, too: who ends it waits for those that it knows to have work.  And who
  * said that it is idle takes it back with the next submission. */
 static void
-who_has_work_says_so(void **state)
+a_process_with_work_wants(void **state)
 {
     struct kind kind = kinds[0];
     pid_t pid;
@@ -514,7 +514,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(work_ends_near_the_end_of_its_time_slice),
     cmocka_unit_test(how_much_goes_ahead),
     cmocka_unit_test(two_devices_are_not_finished_early),
-    cmocka_unit_test(who_has_work_says_so),
+    cmocka_unit_test(a_process_with_work_wants),
     cmocka_unit_test(without_a_server_no_time_slice_is_finished),
     cmocka_unit_test(without_a_server_work_goes_on),
 };

@@ -286,13 +286,13 @@ what_cannot_be_noted_is_freed_first(void **state)
     static const CUdeviceptr nowhere[] = { BLOCK(0) + 100, BH_RECORDS_END };
 
     for (int i = 0; i < 2; i++) {
-        BH_CHECK_EQ("no place", allocate(nowhere[i], 700), CUDA_ERROR_OUT_OF_MEMORY);
+        BH_CHECK_EQ("no address", allocate(nowhere[i], 700), CUDA_ERROR_OUT_OF_MEMORY);
         BH_CHECK_EQ("freed before it is given back", driver.seen, 1);
         BH_CHECK_EQ("given back", used(), 0);
     }
     check_clean();
     driver.rc = CUDA_ERROR_INVALID_VALUE;
-    BH_CHECK_EQ("no place", allocate(BH_RECORDS_END, 700), CUDA_ERROR_OUT_OF_MEMORY);
+    BH_CHECK_EQ("no address", allocate(BH_RECORDS_END, 700), CUDA_ERROR_OUT_OF_MEMORY);
     BH_CHECK_EQ("it could not be freed", used(), 1);
     driver.rc = CUDA_SUCCESS;
     bh_charge_give(0, 1);
@@ -424,12 +424,12 @@ two_learn_of_a_pool_at_once(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- four threads, and a driver that takes the first place that is free ---- */
+/* ---- four threads, and a driver that takes the first part that is free ---- */
 
-enum { THREADS = 4, ROUNDS = 20000, LIVE = 3, PLACES = 4, PLACE_BYTES = 1 << 19 };
+enum { THREADS = 4, ROUNDS = 20000, LIVE = 3, PARTS = 4, PART_BYTES = 1 << 19 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool taken[BLOCKS][PLACES];
+static bool taken[BLOCKS][PARTS];
 
 /* Under the lock. */
 static void
@@ -443,15 +443,15 @@ look_at_places(void)
 }
 
 static CUresult
-take_place(CUdeviceptr *address, size_t bytes)
+alloc_part(CUdeviceptr *address, size_t bytes)
 {
     CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 
     pthread_mutex_lock(&lock);
-    for (unsigned i = 0; i < BLOCKS * PLACES && rc != CUDA_SUCCESS; i++)
-        if (!taken[i / PLACES][i % PLACES]) {
-            taken[i / PLACES][i % PLACES] = true;
-            *address = BLOCK(0) + (uint64_t)i * PLACE_BYTES;
+    for (unsigned i = 0; i < BLOCKS * PARTS && rc != CUDA_SUCCESS; i++)
+        if (!taken[i / PARTS][i % PARTS]) {
+            taken[i / PARTS][i % PARTS] = true;
+            *address = BLOCK(0) + (uint64_t)i * PART_BYTES;
             rc = CUDA_SUCCESS;
         }
     look_at_places();
@@ -460,13 +460,13 @@ take_place(CUdeviceptr *address, size_t bytes)
 }
 
 static CUresult
-give_place(CUdeviceptr address)
+free_part(CUdeviceptr address)
 {
-    uint64_t i = (address - BLOCK(0)) / PLACE_BYTES;
+    uint64_t i = (address - BLOCK(0)) / PART_BYTES;
 
     pthread_mutex_lock(&lock);
     look_at_places();
-    taken[i / PLACES][i % PLACES] = false;
+    taken[i / PARTS][i % PARTS] = false;
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
@@ -496,8 +496,8 @@ threads_leave_no_block_unpaid(void **state)
 {
     pthread_t thread[THREADS];
 
-    bh_real_cuMemAlloc_v2 = (void *)take_place;
-    bh_real_cuMemFree_v2 = (void *)give_place;
+    bh_real_cuMemAlloc_v2 = (void *)alloc_part;
+    bh_real_cuMemFree_v2 = (void *)free_part;
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, churn, (void *)i), 0);
     for (unsigned i = 0; i < THREADS; i++) {

@@ -460,7 +460,7 @@ sign(void *self)
 }
 
 static void
-a_slot_tells_whose_it_is(void **state)
+a_slot_names_its_process(void **state)
 {
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("and of a fork's child", bh_sandbox_run(sign, NULL), 0);
@@ -471,7 +471,7 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_tells_whose_it_is),  cmocka_unit_test(calls_are_found),
+        cmocka_unit_test(a_slot_names_its_process),  cmocka_unit_test(calls_are_found),
         cmocka_unit_test(wrong_servers_are_refused), cmocka_unit_test(a_server_that_starts_late_is_found),
         cmocka_unit_test(forks_begin_anew),          cmocka_unit_test(nothing_else_changes),
         cmocka_unit_test(a_restart_is_survived),

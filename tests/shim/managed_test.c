@@ -84,7 +84,7 @@ makes_pools(void *self)
 }
 
 static void
-is_what_the_lease_says(void **state)
+is_what_the_lease_allows(void **state)
 {
     for (size_t i = 0; i < COUNT(words); i++) {
         struct word word = words[i];
@@ -100,7 +100,7 @@ is_what_the_lease_says(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(is_what_the_lease_says),
+    cmocka_unit_test(is_what_the_lease_allows),
 };
 
 BH_SANDBOX_MAIN(tests)

@@ -259,7 +259,7 @@ compare(void)
 }
 
 static void
-the_pages_say_what_the_driver_has(void **state)
+the_pages_hold_what_the_driver_has(void **state)
 {
     struct rest *rest;
     pid_t pid[PROCESSES];
@@ -298,7 +298,7 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_pages_say_what_the_driver_has),
+        cmocka_unit_test(the_pages_hold_what_the_driver_has),
     };
     struct bh_err err;
 

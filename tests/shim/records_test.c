@@ -16,7 +16,7 @@ static const struct {
     const char *name;
     uint64_t address;
     bool fits;
-} places[] = {
+} addresses[] = {
     { "the first unit", 0, true },
     { "within a unit", 256, true },
     { "another in it", 512, true },
@@ -30,26 +30,27 @@ static const struct {
 };
 
 static void
-places_keep_records(void **state)
+addresses_keep_records(void **state)
 {
     struct bh_charge_record record;
 
-    for (size_t i = 0; i < COUNT(places); i++) {
+    for (size_t i = 0; i < COUNT(addresses); i++) {
         struct bh_charge_record put = linear;
 
         put.owner = (unsigned)i;
-        BH_CHECK_EQ(places[i].name, bh_records_put(places[i].address, put, &record), places[i].fits);
-        if (places[i].fits)
-            BH_CHECK_EQ(places[i].name, record.kind, BH_RECORD_NONE);
+        BH_CHECK_EQ(addresses[i].name, bh_records_put(addresses[i].address, put, &record), addresses[i].fits);
+        if (addresses[i].fits)
+            BH_CHECK_EQ(addresses[i].name, record.kind, BH_RECORD_NONE);
     }
-    for (size_t i = 0; i < COUNT(places); i++) {
-        uint64_t at = places[i].address;
+    for (size_t i = 0; i < COUNT(addresses); i++) {
+        uint64_t at = addresses[i].address;
 
-        BH_CHECK(places[i].name, !bh_records_take(at, 1u << BH_RECORD_ASYNC, &record));
-        BH_CHECK_EQ(places[i].name, bh_records_take(at, 1u << BH_RECORD_LINEAR, &record), places[i].fits);
-        BH_CHECK(places[i].name, !bh_records_take(at, 1u << BH_RECORD_LINEAR, &record));
-        if (places[i].fits)
-            BH_CHECK(places[i].name, record.owner == i && record.device == 3 && record.amount == 4096);
+        BH_CHECK(addresses[i].name, !bh_records_take(at, 1u << BH_RECORD_ASYNC, &record));
+        BH_CHECK_EQ(addresses[i].name, bh_records_take(at, 1u << BH_RECORD_LINEAR, &record),
+                    addresses[i].fits);
+        BH_CHECK(addresses[i].name, !bh_records_take(at, 1u << BH_RECORD_LINEAR, &record));
+        if (addresses[i].fits)
+            BH_CHECK(addresses[i].name, record.owner == i && record.device == 3 && record.amount == 4096);
     }
     BH_CHECK_EQ("empty", bh_records_next(0, UINT64_MAX, &record), UINT64_MAX);
     BH_CHECK_DONE();
@@ -127,7 +128,7 @@ blocks_count_small_ones(void **state)
             edge = bh_records_leave(counted[i].address, counted[i].device);
         BH_CHECK_EQ(counted[i].name, edge, counted[i].edge);
     }
-    BH_CHECK("no such place", !bh_records_enter(BH_RECORDS_END, 0, &edge));
+    BH_CHECK("no such address", !bh_records_enter(BH_RECORDS_END, 0, &edge));
     BH_CHECK("nothing of ours is wrong", !bh_state_is_latched());
     BH_CHECK("none can leave", !bh_records_leave(9 * UNIT, 0) && bh_state_is_latched());
     BH_CHECK_DONE();
@@ -204,9 +205,9 @@ handles_are_listed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(places_keep_records), cmocka_unit_test(fields_do_not_mix),
-    cmocka_unit_test(walks_see_all),       cmocka_unit_test(threads_do_not_meet),
-    cmocka_unit_test(handles_are_listed),  cmocka_unit_test(blocks_count_small_ones),
+    cmocka_unit_test(addresses_keep_records), cmocka_unit_test(fields_do_not_mix),
+    cmocka_unit_test(walks_see_all),          cmocka_unit_test(threads_do_not_meet),
+    cmocka_unit_test(handles_are_listed),     cmocka_unit_test(blocks_count_small_ones),
 };
 
 BH_TEST_MAIN(tests)

@@ -318,7 +318,7 @@ what_is_below_goes_too(void **state)
 
 /* By instance of the device; what is below nothing that is known is on none. */
 static void
-devices_are_told_apart(void **state)
+devices_differ(void **state)
 {
     struct rm_new made;
 
@@ -360,7 +360,7 @@ give_away(unsigned long request, void *argument)
 }
 
 static void
-who_frees_late_frees_nothing_new(void **state)
+a_late_free_frees_nothing_new(void **state)
 {
     struct rm_new made;
 
@@ -500,9 +500,12 @@ forks_begin_anew(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(each_call_books_its_bytes), cmocka_unit_test(what_is_below_goes_too),
-    cmocka_unit_test(devices_are_told_apart),    cmocka_unit_test(who_frees_late_frees_nothing_new),
-    cmocka_unit_test(threads_do_not_mix),        cmocka_unit_test(many_fit),
+    cmocka_unit_test(each_call_books_its_bytes),
+    cmocka_unit_test(what_is_below_goes_too),
+    cmocka_unit_test(devices_differ),
+    cmocka_unit_test(a_late_free_frees_nothing_new),
+    cmocka_unit_test(threads_do_not_mix),
+    cmocka_unit_test(many_fit),
     cmocka_unit_test(forks_begin_anew),
 };
 

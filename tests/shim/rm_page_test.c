@@ -56,7 +56,7 @@ learn(uint32_t object, uint8_t uuid)
 
 /* Two devices, whose instances are not in the lease's order. */
 static int
-use(bool say_uuids)
+use(bool with_uuids)
 {
     struct rm_new made;
 
@@ -67,7 +67,7 @@ use(bool say_uuids)
     CHECK(make(rm_object(&made, C, D2, S2, 0x2080)) == 0);
     CHECK(make(rm_memory(&made, C, D, M, 100 * MIB)) == 0);
     CHECK(make(rm_memory(&made, C, D2, M2, 10 * MIB + 1)) == 0);
-    CHECK(!say_uuids || (learn(S, 2) == 0 && learn(S2, 1) == 0));
+    CHECK(!with_uuids || (learn(S, 2) == 0 && learn(S2, 1) == 0));
     return 0;
 }
 
@@ -189,7 +189,7 @@ static const struct {
 };
 
 static void
-the_page_says_it(void **state)
+the_page_holds_it(void **state)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
         bh_sandbox_share(cases[i].devices, CAP, CONTEXT);
@@ -214,7 +214,7 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_says_it),
+        cmocka_unit_test(the_page_holds_it),
         cmocka_unit_test(a_driver_that_makes_no_calls),
     };
 

@@ -296,6 +296,22 @@ bh_sandbox_bring(const char *path, const char *name)
     bh_sandbox_copy(path, place);
 }
 
+bool
+bh_sandbox_simulate(const char *topology)
+{
+    static char folder[] = "/run/sim-XXXXXX";
+    char path[64];
+    FILE *file;
+
+    if (mkdtemp(folder) == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%s/topology", folder);
+    file = fopen(path, "w");
+    if (file == NULL || fputs(topology, file) < 0 || fclose(file) != 0)
+        return false;
+    return setenv("BULKHEAD_SIM_STATE", folder, 1) == 0;
+}
+
 void
 bh_sandbox_occupy(unsigned slots)
 {

@@ -56,6 +56,9 @@ void bh_sandbox_bring(const char *path, const char *name);
 /* A copy of a program, which may be run. */
 void bh_sandbox_copy(const char *from, const char *to);
 
+/* A server of this topology, for a driver that is the simulated one. */
+bool bh_sandbox_simulate(const char *topology);
+
 /* So many slots are taken, as if by processes that stay. */
 void bh_sandbox_occupy(unsigned slots);
 

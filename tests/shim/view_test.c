@@ -426,23 +426,6 @@ nothing_without_pages(void **state)
     BH_CHECK_DONE();
 }
 
-static bool
-make_simulated(void)
-{
-    static const char topology[] = "node: 3x H100-80GB\n";
-    static char folder[] = "/run/sim-XXXXXX";
-    char path[64];
-    FILE *file;
-
-    if (mkdtemp(folder) == NULL)
-        return false;
-    snprintf(path, sizeof(path), "%s/topology", folder);
-    file = fopen(path, "w");
-    if (file == NULL || fputs(topology, file) < 0 || fclose(file) != 0)
-        return false;
-    return setenv("BULKHEAD_SIM_STATE", folder, 1) == 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -455,7 +438,7 @@ main(int argc, char **argv)
     if (argc < 3 || !bh_sandbox_enter(argv[1]))
         return argc < 3;
     bh_sandbox_bring(argv[2], "libnvidia-ml.so.1");
-    if (!make_simulated())
+    if (!bh_sandbox_simulate("node: 3x H100-80GB\n"))
         return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,15 @@ table) counts as called.  Functions of the same name in several programs (main) 
 and so is a call of what the caller's room may not include: there the name is the vendor's,
 of the simulated driver and of the shim in front of it.
 """
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from . import law
 from .finding import floor_of, folder_of, is_test
 
+# A row of a macro that defines a call of the vendor's: CUDA_ROW(cuCtxDestroy, ...).
+ROW = re.compile(r"^[A-Z_]+\(((?:cu[A-Z]|nvml)\w*),", re.M)
 NO_FUNCTION = {".", "->", "struct", "enum", "union"}     # what follows is a member or a tag
 
 
@@ -30,6 +33,10 @@ def is_seen(caller, callee):
         callee.removeprefix("src/") + ".h" in law.ALSO.get(room, ())
 
 
+def rows(source):
+    return set(ROW.findall(source.text)) if source.path.endswith(".c") else set()
+
+
 def homes(sources):
     """{function: the only unit that defines it for others}"""
     found = {}
@@ -37,6 +44,8 @@ def homes(sources):
         for function in source.functions:
             if not function.static:
                 found.setdefault(function.name, set()).add(unit_of(source.path))
+        for name in rows(source):
+            found.setdefault(name, set()).add(unit_of(source.path))
     return {name: units.pop() for name, units in found.items() if len(units) == 1}
 
 
@@ -49,7 +58,7 @@ def graph(sources):
         mine = calls[me]
         if source.path.endswith(".h"):      # prototypes are no calls
             continue
-        own = {function.name for function in source.functions}
+        own = {function.name for function in source.functions} | rows(source)
         before = ""
         for (word, line), (after, _) in zip(source.tokens, [*source.tokens[1:], ("", 0)]):
             other = home.get(word, me)

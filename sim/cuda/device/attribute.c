@@ -1,4 +1,4 @@
-/* What a device is like, and how it is called by its place on the bus. */
+/* What a device is like, and its id on the PCI bus. */
 #include "sim/cuda/cuda.h"
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
 }
 
 static void
-attribute_format_place(const struct sim_cuda_device *device, char text[16])
+attribute_format_bus_id(const struct sim_cuda_device *device, char text[16])
 {
     snprintf(text, 16, "0000:%02X:00.0", device->gpu.bus & 0xFFu);
 }
@@ -153,7 +153,7 @@ cuDeviceGetPCIBusId(char *pci_bus_id, int len, CUdevice number)
         return rc;
     if (pci_bus_id == NULL || len < 13)
         return CUDA_ERROR_INVALID_VALUE;
-    attribute_format_place(&device, text);
+    attribute_format_bus_id(&device, text);
     snprintf(pci_bus_id, (size_t)len, "%s", text);
     return CUDA_SUCCESS;
 }

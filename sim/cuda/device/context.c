@@ -87,29 +87,10 @@ context_release(CUdevice device, bool all)
     return rc;
 }
 
-CUDA_API CUresult
-cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-    return context_release(device, false);
-}
-
-CUDA_API CUresult
-cuDevicePrimaryCtxRelease(CUdevice device)
-{
-    return context_release(device, false);
-}
-
-CUDA_API CUresult
-cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-    return context_release(device, true);
-}
-
-CUDA_API CUresult
-cuDevicePrimaryCtxReset(CUdevice device)
-{
-    return context_release(device, true);
-}
+CUDA_ROW(cuDevicePrimaryCtxRelease_v2, (CUdevice device), context_release(device, false))
+CUDA_ROW(cuDevicePrimaryCtxRelease, (CUdevice device), context_release(device, false))
+CUDA_ROW(cuDevicePrimaryCtxReset_v2, (CUdevice device), context_release(device, true))
+CUDA_ROW(cuDevicePrimaryCtxReset, (CUdevice device), context_release(device, true))
 
 CUDA_API CUresult
 cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
@@ -151,17 +132,10 @@ context_set_flags(CUdevice device, unsigned flags, bool idle)
     return rc;
 }
 
-CUDA_API CUresult
-cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
-{
-    return context_set_flags(device, flags, false);
-}
-
-CUDA_API CUresult
-cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
-{
-    return context_set_flags(device, flags, true);
-}
+CUDA_ROW(cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned int flags),
+         context_set_flags(device, flags, false))
+CUDA_ROW(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned int flags),
+         context_set_flags(device, flags, true))
 
 /* ---- contexts beside it ---- */
 
@@ -188,17 +162,10 @@ context_create(CUcontext *context, unsigned flags, CUdevice device, unsigned ver
     return sim_contexts_push(made);
 }
 
-CUDA_API CUresult
-cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    return context_create(context, flags, device, 3010);
-}
-
-CUDA_API CUresult
-cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    return context_create(context, flags, device, 3020);
-}
+CUDA_ROW(cuCtxCreate, (CUcontext * context, unsigned int flags, CUdevice device),
+         context_create(context, flags, device, 3010))
+CUDA_ROW(cuCtxCreate_v2, (CUcontext * context, unsigned int flags, CUdevice device),
+         context_create(context, flags, device, 3020))
 
 /* Affinities to parts of the device are not simulated. */
 CUDA_API CUresult
@@ -240,11 +207,7 @@ cuCtxDestroy_v2(CUcontext context)
     return rc;
 }
 
-CUDA_API CUresult
-cuCtxDestroy(CUcontext context)
-{
-    return cuCtxDestroy_v2(context);
-}
+CUDA_ROW(cuCtxDestroy, (CUcontext context), cuCtxDestroy_v2(context))
 
 CUDA_API CUresult
 cuCtxAttach(CUcontext *context, unsigned int flags)
@@ -297,17 +260,8 @@ cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuCtxPushCurrent(CUcontext context)
-{
-    return cuCtxPushCurrent_v2(context);
-}
-
-CUDA_API CUresult
-cuCtxPopCurrent(CUcontext *context)
-{
-    return cuCtxPopCurrent_v2(context);
-}
+CUDA_ROW(cuCtxPushCurrent, (CUcontext context), cuCtxPushCurrent_v2(context))
+CUDA_ROW(cuCtxPopCurrent, (CUcontext * context), cuCtxPopCurrent_v2(context))
 
 CUDA_API CUresult
 cuCtxSetCurrent(CUcontext context)
@@ -362,11 +316,7 @@ cuCtxGetDevice_v2(CUdevice *device, CUcontext context)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuCtxGetDevice(CUdevice *device)
-{
-    return cuCtxGetDevice_v2(device, NULL);
-}
+CUDA_ROW(cuCtxGetDevice, (CUdevice * device), cuCtxGetDevice_v2(device, NULL))
 
 CUDA_API CUresult
 cuCtxGetFlags(unsigned int *flags)
@@ -423,11 +373,7 @@ cuCtxSynchronize_v2(CUcontext context)
     return rc;
 }
 
-CUDA_API CUresult
-cuCtxSynchronize(void)
-{
-    return cuCtxSynchronize_v2(NULL);
-}
+CUDA_ROW(cuCtxSynchronize, (void), cuCtxSynchronize_v2(NULL))
 
 CUDA_API CUresult
 cuCtxGetStreamPriorityRange(int *least, int *greatest)

@@ -302,17 +302,8 @@ device_get_uuid(CUuuid *uuid, CUdevice number, bool mig)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
-{
-    return device_get_uuid(uuid, device, false);
-}
-
-CUDA_API CUresult
-cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
-{
-    return device_get_uuid(uuid, device, true);
-}
+CUDA_ROW(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), device_get_uuid(uuid, device, false))
+CUDA_ROW(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device), device_get_uuid(uuid, device, true))
 
 CUDA_API CUresult
 cuDeviceTotalMem_v2(size_t *bytes, CUdevice number)

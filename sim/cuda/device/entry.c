@@ -70,11 +70,8 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
     return best == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
-{
-    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
-}
+CUDA_ROW(cuGetProcAddress, (const char *symbol, void **function, int version, uint64_t flags),
+         cuGetProcAddress_v2(symbol, function, version, flags, NULL))
 
 /* ---- errors ---- */
 

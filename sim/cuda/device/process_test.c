@@ -468,7 +468,7 @@ test_many_slots(void **state)
 /* One that says that it has one page, and that a restore moved it: the file of what is put aside
  * goes by the pages that are its own. */
 static void
-say_one_page(void)
+claim_one_page(void)
 {
     char path[SIM_PATH_MAX], name[64] = "";
     struct sim_slot *slots;
@@ -498,7 +498,7 @@ put_aside_more(void)
     MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0);
     pid = fork_child();
     if (pid == 0)
-        say_one_page();
+        claim_one_page();
     close(channel[1]);
     fd = receive_fd();
     OK(cuInit(0));

@@ -199,11 +199,7 @@ allocate(CUdeviceptr *address, size_t bytes, bool low)
     return rc;
 }
 
-CUDA_API CUresult
-cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
-{
-    return allocate(address, bytes, false);
-}
+CUDA_ROW(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes), allocate(address, bytes, false))
 
 CUDA_API CUresult
 cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
@@ -281,11 +277,7 @@ cuMemFree_v2(CUdeviceptr address)
     return rc;
 }
 
-CUDA_API CUresult
-cuMemFree(CUdeviceptr_v1 address)
-{
-    return cuMemFree_v2(address);
-}
+CUDA_ROW(cuMemFree, (CUdeviceptr_v1 address), cuMemFree_v2(address))
 
 CUDA_API CUresult
 cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)

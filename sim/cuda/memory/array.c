@@ -195,11 +195,8 @@ array_create(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
     return rc;
 }
 
-CUDA_API CUresult
-cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
-{
-    return shape == NULL ? CUDA_ERROR_INVALID_VALUE : array_create(handle, shape);
-}
+CUDA_ROW(cuArray3DCreate_v2, (CUarray * handle, const CUDA_ARRAY3D_DESCRIPTOR *shape),
+         shape == NULL ? CUDA_ERROR_INVALID_VALUE : array_create(handle, shape))
 
 CUDA_API CUresult
 cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *old)

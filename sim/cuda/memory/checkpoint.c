@@ -25,6 +25,7 @@
 #include "sim/machine/files.h"
 #include "sim/machine/folder.h"
 #include "sim/machine/ledger.h"
+#include "sim/machine/queue.h"
 #include "sim/machine/session.h"
 #include "sim/machine/usage.h"
 
@@ -324,15 +325,6 @@ checkpoint_load(struct target *target)
 
 /* ---- the calls ---- */
 
-static uint64_t
-checkpoint_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool
 checkpoint_is_busy(const struct targets *targets)
 {
@@ -349,7 +341,7 @@ cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
     const struct timespec pause = { 0, POLL_NS };
     uint64_t limit = args == NULL ? 0 : (uint64_t)args->timeoutMs * 1000000u;
-    uint64_t start = checkpoint_now_ns();
+    uint64_t start = sim_queue_now();
     struct targets targets;
     CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_RUNNING, &targets);
 
@@ -357,7 +349,7 @@ cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
         return rc;
     checkpoint_set_gates(&targets, CU_PROCESS_STATE_LOCKED);
     while (rc == CUDA_SUCCESS && checkpoint_is_busy(&targets)) {
-        if (limit != 0 && checkpoint_now_ns() - start > limit)
+        if (limit != 0 && sim_queue_now() - start > limit)
             rc = CUDA_ERROR_NOT_READY;
         if (kill(pid, 0) != 0 && errno == ESRCH)
             rc = CUDA_ERROR_INVALID_VALUE;

@@ -76,17 +76,10 @@ FILLS(8, 1, unsigned char)
 FILLS(16, 2, unsigned short)
 FILLS(32, 4, unsigned int)
 
-CUDA_API CUresult
-cuMemsetD8(CUdeviceptr_v1 target, unsigned char value, unsigned int count)
-{
-    return cuMemsetD8_v2(target, value, count);
-}
-
-CUDA_API CUresult
-cuMemsetD32(CUdeviceptr_v1 target, unsigned int value, unsigned int count)
-{
-    return cuMemsetD32_v2(target, value, count);
-}
+CUDA_ROW(cuMemsetD8, (CUdeviceptr_v1 target, unsigned char value, unsigned int count),
+         cuMemsetD8_v2(target, value, count))
+CUDA_ROW(cuMemsetD32, (CUdeviceptr_v1 target, unsigned int value, unsigned int count),
+         cuMemsetD32_v2(target, value, count))
 
 /* ---- copies ---- */
 
@@ -177,17 +170,10 @@ COPIES(HtoD, copy_to_device, CUdeviceptr, const void *, CUdeviceptr_v1, const vo
 COPIES(DtoH, copy_to_host, void *, CUdeviceptr, void *, CUdeviceptr_v1)
 COPIES(DtoD, copy_on_device, CUdeviceptr, CUdeviceptr, CUdeviceptr_v1, CUdeviceptr_v1)
 
-CUDA_API CUresult
-cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t bytes)
-{
-    return copy_with(&now, target, source, bytes);
-}
-
-CUDA_API CUresult
-cuMemcpy_ptds(CUdeviceptr target, CUdeviceptr source, size_t bytes)
-{
-    return copy_with(&now_own, target, source, bytes);
-}
+CUDA_ROW(cuMemcpy, (CUdeviceptr target, CUdeviceptr source, size_t bytes),
+         copy_with(&now, target, source, bytes))
+CUDA_ROW(cuMemcpy_ptds, (CUdeviceptr target, CUdeviceptr source, size_t bytes),
+         copy_with(&now_own, target, source, bytes))
 
 CUDA_API CUresult
 cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream)

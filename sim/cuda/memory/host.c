@@ -20,7 +20,7 @@ static struct {
 
 /* The first range that ends behind `address`. */
 static size_t
-host_place_of(uint64_t address)
+host_index_of(uint64_t address)
 {
     size_t low = 0, high = host.count;
 
@@ -38,7 +38,7 @@ host_place_of(uint64_t address)
 const struct sim_pinned *
 sim_host_find(uint64_t address)
 {
-    size_t at = host_place_of(address);
+    size_t at = host_index_of(address);
 
     return at < host.count && host.pinned[at].address <= address ? &host.pinned[at] : NULL;
 }
@@ -46,7 +46,7 @@ sim_host_find(uint64_t address)
 static CUresult
 host_add(const struct sim_pinned *pinned)
 {
-    size_t at = host_place_of(pinned->address);
+    size_t at = host_index_of(pinned->address);
 
     if (at < host.count && host.pinned[at].address < pinned->address + pinned->bytes)
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -112,17 +112,8 @@ cuMemHostAlloc(void **p, size_t bytes, unsigned int flags)
     return rc;
 }
 
-CUDA_API CUresult
-cuMemAllocHost_v2(void **host_pointer, size_t bytes)
-{
-    return cuMemHostAlloc(host_pointer, bytes, 0);
-}
-
-CUDA_API CUresult
-cuMemAllocHost(void **host_pointer, unsigned int bytes)
-{
-    return cuMemHostAlloc(host_pointer, bytes, 0);
-}
+CUDA_ROW(cuMemAllocHost_v2, (void **host_pointer, size_t bytes), cuMemHostAlloc(host_pointer, bytes, 0))
+CUDA_ROW(cuMemAllocHost, (void **host_pointer, unsigned int bytes), cuMemHostAlloc(host_pointer, bytes, 0))
 
 static CUresult
 host_end_pinned(const void *p, bool registered)
@@ -135,7 +126,7 @@ host_end_pinned(const void *p, bool registered)
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    at = host_place_of(address);
+    at = host_index_of(address);
     if (at < host.count && host.pinned[at].address == address && host.pinned[at].registered == registered)
         host_drop(at);
     else
@@ -144,11 +135,7 @@ host_end_pinned(const void *p, bool registered)
     return rc;
 }
 
-CUDA_API CUresult
-cuMemFreeHost(void *p)
-{
-    return host_end_pinned(p, false);
-}
+CUDA_ROW(cuMemFreeHost, (void *p), host_end_pinned(p, false))
 
 CUDA_API CUresult
 cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
@@ -168,17 +155,9 @@ cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
     return rc;
 }
 
-CUDA_API CUresult
-cuMemHostRegister(void *p, size_t bytes, unsigned int flags)
-{
-    return cuMemHostRegister_v2(p, bytes, flags);
-}
-
-CUDA_API CUresult
-cuMemHostUnregister(void *p)
-{
-    return host_end_pinned(p, true);
-}
+CUDA_ROW(cuMemHostRegister, (void *p, size_t bytes, unsigned int flags),
+         cuMemHostRegister_v2(p, bytes, flags))
+CUDA_ROW(cuMemHostUnregister, (void *p), host_end_pinned(p, true))
 
 CUDA_API CUresult
 cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *p, unsigned int flags)
@@ -324,17 +303,10 @@ host_device_of(CUmemLocation location, CUdevice *ret_device)
                : CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuMemPrefetchAsync(CUdeviceptr address, size_t count, CUdevice target, CUstream stream)
-{
-    return host_prefetch(address, count, target);
-}
-
-CUDA_API CUresult
-cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t count, CUdevice target, CUstream stream)
-{
-    return host_prefetch(address, count, target);
-}
+CUDA_ROW(cuMemPrefetchAsync, (CUdeviceptr address, size_t count, CUdevice target, CUstream stream),
+         host_prefetch(address, count, target))
+CUDA_ROW(cuMemPrefetchAsync_ptsz, (CUdeviceptr address, size_t count, CUdevice target, CUstream stream),
+         host_prefetch(address, count, target))
 
 CUDA_API CUresult
 cuMemPrefetchAsync_v2(CUdeviceptr address, size_t count, CUmemLocation location, unsigned int flags,
@@ -348,12 +320,9 @@ cuMemPrefetchAsync_v2(CUdeviceptr address, size_t count, CUmemLocation location,
     return host_prefetch(address, count, device);
 }
 
-CUDA_API CUresult
-cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t count, CUmemLocation location, unsigned int flags,
-                           CUstream stream)
-{
-    return cuMemPrefetchAsync_v2(address, count, location, flags, stream);
-}
+CUDA_ROW(cuMemPrefetchAsync_v2_ptsz,
+         (CUdeviceptr address, size_t count, CUmemLocation location, unsigned int flags, CUstream stream),
+         cuMemPrefetchAsync_v2(address, count, location, flags, stream))
 
 /* Advice changes nothing here. */
 static CUresult
@@ -375,11 +344,8 @@ host_advise(uint64_t address, size_t count, CUmem_advise advice)
     return rc;
 }
 
-CUDA_API CUresult
-cuMemAdvise(CUdeviceptr address, size_t count, CUmem_advise advice, CUdevice device)
-{
-    return host_advise(address, count, advice);
-}
+CUDA_ROW(cuMemAdvise, (CUdeviceptr address, size_t count, CUmem_advise advice, CUdevice device),
+         host_advise(address, count, advice))
 
 CUDA_API CUresult
 cuMemAdvise_v2(CUdeviceptr address, size_t count, CUmem_advise advice, CUmemLocation location)

@@ -173,11 +173,8 @@ cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned int 
     return rc;
 }
 
-CUDA_API CUresult
-cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned int flags)
-{
-    return cuIpcOpenMemHandle_v2(address, handle, flags);
-}
+CUDA_ROW(cuIpcOpenMemHandle, (CUdeviceptr * address, CUipcMemHandle handle, unsigned int flags),
+         cuIpcOpenMemHandle_v2(address, handle, flags))
 
 CUDA_API CUresult
 cuIpcCloseMemHandle(CUdeviceptr address)

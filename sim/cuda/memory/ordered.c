@@ -37,17 +37,10 @@ ordered_allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, struct s
     return rc;
 }
 
-CUDA_API CUresult
-cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
-{
-    return ordered_allocate(address, bytes, NULL, (struct sim_stream_name){ stream, false });
-}
-
-CUDA_API CUresult
-cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
-{
-    return ordered_allocate(address, bytes, NULL, (struct sim_stream_name){ stream, true });
-}
+CUDA_ROW(cuMemAllocAsync, (CUdeviceptr * address, size_t bytes, CUstream stream),
+         ordered_allocate(address, bytes, NULL, (struct sim_stream_name){ stream, false }))
+CUDA_ROW(cuMemAllocAsync_ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
+         ordered_allocate(address, bytes, NULL, (struct sim_stream_name){ stream, true }))
 
 CUDA_API CUresult
 cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
@@ -85,14 +78,5 @@ ordered_free(CUdeviceptr address, CUstream stream, bool own)
     return rc == CUDA_SUCCESS ? sim_cuda_stream_submit(stream, own, &operation) : rc;
 }
 
-CUDA_API CUresult
-cuMemFreeAsync(CUdeviceptr address, CUstream stream)
-{
-    return ordered_free(address, stream, false);
-}
-
-CUDA_API CUresult
-cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
-{
-    return ordered_free(address, stream, true);
-}
+CUDA_ROW(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), ordered_free(address, stream, false))
+CUDA_ROW(cuMemFreeAsync_ptsz, (CUdeviceptr address, CUstream stream), ordered_free(address, stream, true))

@@ -100,68 +100,43 @@ pointer_learn(uint64_t address, struct facts *ret_facts)
         memcpy(data, &put, sizeof(put));                                                                     \
     } while (0)
 
+#define FACT(attribute, type, value)                                                                         \
+    case attribute:                                                                                          \
+        PUT(type, value);                                                                                    \
+        return CUDA_SUCCESS;
+
 static CUresult
 pointer_answer(void *data, CUpointer_attribute attribute, const struct facts *facts)
 {
     switch ((int)attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        PUT(CUcontext, facts->context);
-        break;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        PUT(CUmemorytype, facts->type);
-        break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        PUT(CUdeviceptr, facts->address);
-        break;
+        FACT(CU_POINTER_ATTRIBUTE_CONTEXT, CUcontext, facts->context)
+        FACT(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CUmemorytype, facts->type)
+        FACT(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CUdeviceptr, facts->address)
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         if (!facts->readable)
             return CUDA_ERROR_INVALID_VALUE;
         PUT(void *, (void *)(uintptr_t)facts->address);
-        break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        PUT(bool, false);
-        break;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        PUT(uint64_t, facts->id);
-        break;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        PUT(bool, facts->managed);
-        break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        PUT(int, facts->device);
-        break;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        PUT(bool, facts->type == CU_MEMORYTYPE_DEVICE && facts->context != NULL && !facts->managed);
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        PUT(CUdeviceptr, facts->start);
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        PUT(size_t, facts->bytes);
-        break;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        PUT(bool, facts->mapped);
-        break;
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        PUT(uint64_t, facts->handle_types);
-        break;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        PUT(unsigned, facts->access);
-        break;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        PUT(CUmemoryPool, facts->pool);
-        break;
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-        PUT(uint64_t, facts->id);
-        break;
+        return CUDA_SUCCESS;
+        FACT(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, bool, false)
+        FACT(CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, bool, false)
+        FACT(CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, bool, false)
+        FACT(CU_POINTER_ATTRIBUTE_BUFFER_ID, uint64_t, facts->id)
+        FACT(CU_POINTER_ATTRIBUTE_IS_MANAGED, bool, facts->managed)
+        FACT(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, int, facts->device)
+        FACT(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, bool,
+             facts->type == CU_MEMORYTYPE_DEVICE && facts->context != NULL && !facts->managed)
+        FACT(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CUdeviceptr, facts->start)
+        FACT(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CUdeviceptr, facts->start)
+        FACT(CU_POINTER_ATTRIBUTE_RANGE_SIZE, size_t, facts->bytes)
+        FACT(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, size_t, facts->bytes)
+        FACT(CU_POINTER_ATTRIBUTE_MAPPED, bool, facts->mapped)
+        FACT(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, uint64_t, facts->handle_types)
+        FACT(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, unsigned, facts->access)
+        FACT(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, CUmemoryPool, facts->pool)
+        FACT(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, uint64_t, facts->id)
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return CUDA_SUCCESS;
 }
 
 CUDA_API CUresult

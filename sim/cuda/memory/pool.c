@@ -562,17 +562,9 @@ pool_answer(CUmemoryPool *pool, CUdevice device, CUresult (*find)(CUdevice devic
     return rc;
 }
 
-CUDA_API CUresult
-cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    return pool_answer(pool, device, preset_pool);
-}
-
-CUDA_API CUresult
-cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    return pool_answer(pool, device, current_pool);
-}
+CUDA_ROW(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device),
+         pool_answer(pool, device, preset_pool))
+CUDA_ROW(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device), pool_answer(pool, device, current_pool))
 
 CUDA_API CUresult
 cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
@@ -611,17 +603,10 @@ pool_at(CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType t
     return rc;
 }
 
-CUDA_API CUresult
-cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
-{
-    return pool_at(pool, location, type, preset_pool);
-}
-
-CUDA_API CUresult
-cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
-{
-    return pool_at(pool, location, type, current_pool);
-}
+CUDA_ROW(cuMemGetDefaultMemPool, (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type),
+         pool_at(pool, location, type, preset_pool))
+CUDA_ROW(cuMemGetMemPool, (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type),
+         pool_at(pool, location, type, current_pool))
 
 CUDA_API CUresult
 cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)

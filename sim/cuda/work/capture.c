@@ -484,7 +484,7 @@ struct wanted {
 };
 
 static void
-tell_capture(const struct CUstream_st *stream, const struct wanted *wanted)
+describe_capture(const struct CUstream_st *stream, const struct wanted *wanted)
 {
     const struct sim_capture *capture = stream->capture;
     const struct sim_tail *tail =
@@ -508,7 +508,7 @@ tell_capture(const struct CUstream_st *stream, const struct wanted *wanted)
 }
 
 static CUresult
-capture_tell(struct sim_stream_name name, const struct wanted *wanted)
+capture_describe_stream(struct sim_stream_name name, const struct wanted *wanted)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -521,7 +521,7 @@ capture_tell(struct sim_stream_name name, const struct wanted *wanted)
     if (stream->capture == NULL)
         rc = capture_check_legacy(stream);
     if (rc == CUDA_SUCCESS)
-        tell_capture(stream, wanted);
+        describe_capture(stream, wanted);
     pthread_mutex_unlock(&all.lock);
     return rc;
 }
@@ -553,27 +553,28 @@ cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     }                                                                                                        \
     CUDA_API CUresult cuStreamIsCapturing##suffix(CUstream stream, CUstreamCaptureStatus *status)            \
     {                                                                                                        \
-        return capture_tell((struct sim_stream_name){ stream, own }, &(struct wanted){ .status = status });  \
+        return capture_describe_stream((struct sim_stream_name){ stream, own },                              \
+                                       &(struct wanted){ .status = status });                                \
     }                                                                                                        \
     CUDA_API CUresult cuStreamGetCaptureInfo##suffix(CUstream stream, CUstreamCaptureStatus *status,         \
                                                      uint64_t *id)                                           \
     {                                                                                                        \
-        return capture_tell((struct sim_stream_name){ stream, own },                                         \
-                            &(struct wanted){ .status = status, .id = id });                                 \
+        return capture_describe_stream((struct sim_stream_name){ stream, own },                              \
+                                       &(struct wanted){ .status = status, .id = id });                      \
     }                                                                                                        \
     CUDA_API CUresult cuStreamGetCaptureInfo_v2##suffix(CUstream stream, CUstreamCaptureStatus *status,      \
                                                         uint64_t *id, CUgraph *graph,                        \
                                                         const CUgraphNode **dependencies, size_t *count)     \
     {                                                                                                        \
-        return capture_tell((struct sim_stream_name){ stream, own },                                         \
-                            &(struct wanted){ status, id, graph, dependencies, NULL, count });               \
+        return capture_describe_stream((struct sim_stream_name){ stream, own },                              \
+                                       &(struct wanted){ status, id, graph, dependencies, NULL, count });    \
     }                                                                                                        \
     CUDA_API CUresult cuStreamGetCaptureInfo_v3##suffix(                                                     \
         CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,                        \
         const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count)                      \
     {                                                                                                        \
-        return capture_tell((struct sim_stream_name){ stream, own },                                         \
-                            &(struct wanted){ status, id, graph, dependencies, edges, count });              \
+        return capture_describe_stream((struct sim_stream_name){ stream, own },                              \
+                                       &(struct wanted){ status, id, graph, dependencies, edges, count });   \
     }
 
 IN_BOTH_FORMS(, false)

@@ -122,8 +122,8 @@ code_fat_bytes(const char *image, unsigned capability)
     return best == NULL ? UNKNOWN_BYTES : code_entry_bytes(best);
 }
 
-static bool
-code_is_text(const char *image)
+bool
+sim_image_is_text(const char *image)
 {
     while (isspace((unsigned char)*image))
         image++;
@@ -137,7 +137,7 @@ sim_image_bytes(const char *image, size_t limit, unsigned capability)
 
     if (strncmp(image, ELFMAG, SELFMAG) == 0)
         return code_cubin_bytes(image, limit);
-    if (code_is_text(image))
+    if (sim_image_is_text(image))
         return code_ptx_bytes(image, limit);
     if (strncmp(image, WRAPPER_MAGIC, strlen(WRAPPER_MAGIC)) == 0) {
         memcpy(&wrapper, image, sizeof(wrapper));

@@ -5,6 +5,9 @@
 
 #include "sim/cuda/cuda.h"
 
+/* Whether it is PTX, which is text. */
+bool sim_image_is_text(const char *image);
+
 /* Bytes that an image takes on a device of this compute capability (90: 9.0): of a cubin the
  * sections that are loaded, of PTX its text and its variables, of a fat binary what fits the
  * device best.  At most `limit` bytes of it are read.  Any other image takes a block of

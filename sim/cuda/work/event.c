@@ -222,11 +222,7 @@ cuEventDestroy_v2(CUevent event)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuEventDestroy(CUevent event)
-{
-    return cuEventDestroy_v2(event);
-}
+CUDA_ROW(cuEventDestroy, (CUevent event), cuEventDestroy_v2(event))
 
 /* Half a microsecond is what the real one resolves. */
 CUDA_API CUresult
@@ -243,11 +239,8 @@ cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
-{
-    return cuEventElapsedTime_v2(milliseconds, start, end);
-}
+CUDA_ROW(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
+         cuEventElapsedTime_v2(milliseconds, start, end))
 
 /* ---- streams that wait ---- */
 
@@ -304,14 +297,7 @@ event_stream_wait(struct sim_stream_name name, CUevent event, unsigned flags)
     return rc == CUDA_SUCCESS ? sim_cuda_submit(stream, &order, NULL) : rc;
 }
 
-CUDA_API CUresult
-cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
-{
-    return event_stream_wait((struct sim_stream_name){ stream, false }, event, flags);
-}
-
-CUDA_API CUresult
-cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags)
-{
-    return event_stream_wait((struct sim_stream_name){ stream, true }, event, flags);
-}
+CUDA_ROW(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags),
+         event_stream_wait((struct sim_stream_name){ stream, false }, event, flags))
+CUDA_ROW(cuStreamWaitEvent_ptsz, (CUstream stream, CUevent event, unsigned int flags),
+         event_stream_wait((struct sim_stream_name){ stream, true }, event, flags))

@@ -58,11 +58,8 @@ cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_no
     return cuGraphInstantiate_v2(graph_exec, graph, error_node, log_buffer, buffer_size);
 }
 
-CUDA_API CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
-{
-    return exec_instantiate(graph_exec, graph, flags);
-}
+CUDA_ROW(cuGraphInstantiateWithFlags, (CUgraphExec * graph_exec, CUgraph graph, unsigned long long flags),
+         exec_instantiate(graph_exec, graph, flags))
 
 static CUresult
 exec_instantiate_with(CUgraphExec *graph_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
@@ -77,19 +74,12 @@ exec_instantiate_with(CUgraphExec *graph_exec, CUgraph graph, CUDA_GRAPH_INSTANT
     return rc;
 }
 
-CUDA_API CUresult
-cuGraphInstantiateWithParams(CUgraphExec *graph_exec, CUgraph graph,
-                             CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
-{
-    return exec_instantiate_with(graph_exec, graph, instantiate_params);
-}
-
-CUDA_API CUresult
-cuGraphInstantiateWithParams_ptsz(CUgraphExec *graph_exec, CUgraph graph,
-                                  CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
-{
-    return exec_instantiate_with(graph_exec, graph, instantiate_params);
-}
+CUDA_ROW(cuGraphInstantiateWithParams,
+         (CUgraphExec * graph_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params),
+         exec_instantiate_with(graph_exec, graph, instantiate_params))
+CUDA_ROW(cuGraphInstantiateWithParams_ptsz,
+         (CUgraphExec * graph_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params),
+         exec_instantiate_with(graph_exec, graph, instantiate_params))
 
 static bool
 is_exec(const struct CUgraphExec_st *exec)
@@ -227,29 +217,14 @@ exec_upload(CUgraphExec exec, struct sim_stream_name name)
     return rc == CUDA_SUCCESS && !is_exec(exec) ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
-CUDA_API CUresult
-cuGraphLaunch(CUgraphExec graph, CUstream stream)
-{
-    return exec_launch(graph, (struct sim_stream_name){ stream, false });
-}
-
-CUDA_API CUresult
-cuGraphLaunch_ptsz(CUgraphExec graph_exec, CUstream stream)
-{
-    return exec_launch(graph_exec, (struct sim_stream_name){ stream, true });
-}
-
-CUDA_API CUresult
-cuGraphUpload(CUgraphExec graph, CUstream stream)
-{
-    return exec_upload(graph, (struct sim_stream_name){ stream, false });
-}
-
-CUDA_API CUresult
-cuGraphUpload_ptsz(CUgraphExec graph_exec, CUstream stream)
-{
-    return exec_upload(graph_exec, (struct sim_stream_name){ stream, true });
-}
+CUDA_ROW(cuGraphLaunch, (CUgraphExec graph, CUstream stream),
+         exec_launch(graph, (struct sim_stream_name){ stream, false }))
+CUDA_ROW(cuGraphLaunch_ptsz, (CUgraphExec graph_exec, CUstream stream),
+         exec_launch(graph_exec, (struct sim_stream_name){ stream, true }))
+CUDA_ROW(cuGraphUpload, (CUgraphExec graph, CUstream stream),
+         exec_upload(graph, (struct sim_stream_name){ stream, false }))
+CUDA_ROW(cuGraphUpload_ptsz, (CUgraphExec graph_exec, CUstream stream),
+         exec_upload(graph_exec, (struct sim_stream_name){ stream, true }))
 
 /* ---- updating ---- */
 
@@ -315,8 +290,6 @@ cuGraphExecUpdate(CUgraphExec graph_exec, CUgraph graph, CUgraphNode *error_node
     return rc;
 }
 
-CUDA_API CUresult
-cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateResultInfo *result_info)
-{
-    return exec_update(graph_exec, graph, result_info);
-}
+CUDA_ROW(cuGraphExecUpdate_v2,
+         (CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateResultInfo *result_info),
+         exec_update(graph_exec, graph, result_info))

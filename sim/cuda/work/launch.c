@@ -118,20 +118,8 @@ launch_old(CUfunction function, CUstream stream)
     return launch_launch((struct sim_stream_name){ stream, false }, function, parameters, NULL);
 }
 
-CUDA_API CUresult
-cuLaunch(CUfunction function)
-{
-    return launch_old(function, NULL);
-}
-
-CUDA_API CUresult
-cuLaunchGrid(CUfunction function, int grid_width, int grid_height)
-{
-    return grid_width <= 0 || grid_height <= 0 ? CUDA_ERROR_INVALID_VALUE : launch_old(function, NULL);
-}
-
-CUDA_API CUresult
-cuLaunchGridAsync(CUfunction function, int grid_width, int grid_height, CUstream stream)
-{
-    return grid_width <= 0 || grid_height <= 0 ? CUDA_ERROR_INVALID_VALUE : launch_old(function, stream);
-}
+CUDA_ROW(cuLaunch, (CUfunction function), launch_old(function, NULL))
+CUDA_ROW(cuLaunchGrid, (CUfunction function, int grid_width, int grid_height),
+         grid_width <= 0 || grid_height <= 0 ? CUDA_ERROR_INVALID_VALUE : launch_old(function, NULL))
+CUDA_ROW(cuLaunchGridAsync, (CUfunction function, int grid_width, int grid_height, CUstream stream),
+         grid_width <= 0 || grid_height <= 0 ? CUDA_ERROR_INVALID_VALUE : launch_old(function, stream))

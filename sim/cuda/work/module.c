@@ -47,15 +47,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- images ---- */
 
-/* PTX is text, and names the kernels. */
-static bool
-module_is_ptx(const char *image)
-{
-    while (isspace((unsigned char)*image))
-        image++;
-    return strncmp(image, ".version", 8) == 0 || strncmp(image, "//", 2) == 0;
-}
-
 static struct CUmod_st *
 make_module(const char *image, size_t bytes, bool library)
 {
@@ -64,7 +55,7 @@ make_module(const char *image, size_t bytes, bool library)
     if (module == NULL)
         return NULL;
     *module = (struct CUmod_st){ .magic = MODULE_MAGIC, .library = library, .bytes = bytes };
-    if (module_is_ptx(image))
+    if (sim_image_is_text(image)) /* PTX names the kernels */
         module->ptx = strndup(image, PTX_MAX);
     return module;
 }
@@ -195,24 +186,13 @@ cuModuleLoad(CUmodule *module, const char *fname)
     return rc;
 }
 
-CUDA_API CUresult
-cuModuleLoadData(CUmodule *module, const void *image)
-{
-    return module_load(module, image, SIZE_MAX);
-}
-
-CUDA_API CUresult
-cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options, CUjit_option *options,
-                   void **option_values)
-{
-    return module_load(module, image, SIZE_MAX);
-}
-
-CUDA_API CUresult
-cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
-{
-    return module_load(module, fat_cubin, SIZE_MAX);
-}
+CUDA_ROW(cuModuleLoadData, (CUmodule * module, const void *image), module_load(module, image, SIZE_MAX))
+CUDA_ROW(cuModuleLoadDataEx,
+         (CUmodule * module, const void *image, unsigned int num_options, CUjit_option *options,
+          void **option_values),
+         module_load(module, image, SIZE_MAX))
+CUDA_ROW(cuModuleLoadFatBinary, (CUmodule * module, const void *fat_cubin),
+         module_load(module, fat_cubin, SIZE_MAX))
 
 static bool
 is_module(const struct CUmod_st *module)
@@ -340,11 +320,8 @@ module_get_function(struct CUmod_st *module, const char *name, CUfunction *ret_f
     return rc;
 }
 
-CUDA_API CUresult
-cuModuleGetFunction(CUfunction *function, CUmodule hmod, const char *name)
-{
-    return module_get_function(hmod, name, function);
-}
+CUDA_ROW(cuModuleGetFunction, (CUfunction * function, CUmodule hmod, const char *name),
+         module_get_function(hmod, name, function))
 
 /* No image has variables here. */
 CUDA_API CUresult
@@ -443,17 +420,9 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
     return rc;
 }
 
-CUDA_API CUresult
-cuLibraryUnload(CUlibrary library)
-{
-    return cuModuleUnload((CUmodule)library);
-}
-
-CUDA_API CUresult
-cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-    return module_get_function((CUmodule)library, name, (CUfunction *)kernel);
-}
+CUDA_ROW(cuLibraryUnload, (CUlibrary library), cuModuleUnload((CUmodule)library))
+CUDA_ROW(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
+         module_get_function((CUmodule)library, name, (CUfunction *)kernel))
 
 CUDA_API CUresult
 cuLibraryGetModule(CUmodule *mod, CUlibrary library)
@@ -505,11 +474,8 @@ cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int valu
     return module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUDA_API CUresult
-cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
-{
-    return module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+CUDA_ROW(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache config),
+         module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
 
 CUDA_API CUresult
 cuFuncGetModule(CUmodule *hmod, CUfunction function)

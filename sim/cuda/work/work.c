@@ -221,17 +221,9 @@ work_create(CUstream *stream, unsigned flags, int priority)
     return *stream == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-    return work_create(stream, flags, 0);
-}
-
-CUDA_API CUresult
-cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
-{
-    return work_create(stream, flags, priority);
-}
+CUDA_ROW(cuStreamCreate, (CUstream * stream, unsigned int flags), work_create(stream, flags, 0))
+CUDA_ROW(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority),
+         work_create(stream, flags, priority))
 
 /* Its work goes on. */
 CUDA_API CUresult
@@ -244,11 +236,7 @@ cuStreamDestroy_v2(CUstream stream)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult
-cuStreamDestroy(CUstream stream)
-{
-    return cuStreamDestroy_v2(stream);
-}
+CUDA_ROW(cuStreamDestroy, (CUstream stream), cuStreamDestroy_v2(stream))
 
 struct host_function {
     CUhostFn function;

@@ -58,50 +58,23 @@ context_finish(unsigned number, CUresult rc, const CUcontext *context)
     return rc;
 }
 
-CUresult
-cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
+#define CREATE(name, parameters, arguments)                                                                  \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        unsigned number;                                                                                     \
+        CUresult rc = bh_context_begin(device, &number);                                                     \
+                                                                                                             \
+        return rc != CUDA_SUCCESS ? rc : context_finish(number, REAL(name) arguments, context);              \
+    }
 
-    return rc != CUDA_SUCCESS ? rc
-                              : context_finish(number, REAL(cuCtxCreate)(context, flags, device), context);
-}
-
-CUresult
-cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    return rc != CUDA_SUCCESS ? rc
-                              : context_finish(number, REAL(cuCtxCreate_v2)(context, flags, device), context);
-}
-
-CUresult
-cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params, unsigned int flags,
-               CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxCreate_v3)(context, params_array, num_params, flags, device);
-    return context_finish(number, rc, context);
-}
-
-CUresult
-cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *ctx_create_params, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxCreate_v4)(context, ctx_create_params, flags, device);
-    return context_finish(number, rc, context);
-}
+CREATE(cuCtxCreate, (CUcontext * context, unsigned int flags, CUdevice device), (context, flags, device))
+CREATE(cuCtxCreate_v2, (CUcontext * context, unsigned int flags, CUdevice device), (context, flags, device))
+CREATE(cuCtxCreate_v3,
+       (CUcontext * context, CUexecAffinityParam *affinities, int count, unsigned int flags, CUdevice device),
+       (context, affinities, count, flags, device))
+CREATE(cuCtxCreate_v4,
+       (CUcontext * context, CUctxCreateParams *parameters, unsigned int flags, CUdevice device),
+       (context, parameters, flags, device))
 
 /* ---- ending one ---- */
 
@@ -117,21 +90,16 @@ context_ended(unsigned number, CUcontext context, CUresult rc)
     return rc;
 }
 
-CUresult
-cuCtxDestroy(CUcontext context)
-{
-    unsigned number = bh_context_take(context);
+#define DESTROY(name)                                                                                        \
+    CUresult name(CUcontext context)                                                                         \
+    {                                                                                                        \
+        unsigned number = bh_context_take(context);                                                          \
+                                                                                                             \
+        return context_ended(number, context, REAL(name)(context));                                          \
+    }
 
-    return context_ended(number, context, REAL(cuCtxDestroy)(context));
-}
-
-CUresult
-cuCtxDestroy_v2(CUcontext context)
-{
-    unsigned number = bh_context_take(context);
-
-    return context_ended(number, context, REAL(cuCtxDestroy_v2)(context));
-}
+DESTROY(cuCtxDestroy)
+DESTROY(cuCtxDestroy_v2)
 
 CUresult
 cuCtxAttach(CUcontext *context, unsigned int flags)
@@ -160,6 +128,12 @@ cuCtxDetach(CUcontext context)
 }
 
 /* ---- primary contexts ---- */
+
+#define END_PRIMARY(name, end)                                                                               \
+    CUresult name(CUdevice device)                                                                           \
+    {                                                                                                        \
+        return end(device, REAL(name));                                                                      \
+    }
 
 /* The first to retain a device's makes it; of two at once one has made it in vain. */
 static void
@@ -248,17 +222,8 @@ calls_primary_release(CUdevice device, CUresult (*real)(CUdevice))
     return calls_primary_ended((unsigned)index, number, rc);
 }
 
-CUresult
-cuDevicePrimaryCtxRelease(CUdevice device)
-{
-    return calls_primary_release(device, REAL(cuDevicePrimaryCtxRelease));
-}
-
-CUresult
-cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-    return calls_primary_release(device, REAL(cuDevicePrimaryCtxRelease_v2));
-}
+END_PRIMARY(cuDevicePrimaryCtxRelease, calls_primary_release)
+END_PRIMARY(cuDevicePrimaryCtxRelease_v2, calls_primary_release)
 
 /* Everything in it goes; what retained it still has to release it. */
 static CUresult
@@ -273,14 +238,5 @@ calls_primary_reset(CUdevice device, CUresult (*real)(CUdevice))
     return calls_primary_ended((unsigned)index, number, real(device));
 }
 
-CUresult
-cuDevicePrimaryCtxReset(CUdevice device)
-{
-    return calls_primary_reset(device, REAL(cuDevicePrimaryCtxReset));
-}
-
-CUresult
-cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-    return calls_primary_reset(device, REAL(cuDevicePrimaryCtxReset_v2));
-}
+END_PRIMARY(cuDevicePrimaryCtxReset, calls_primary_reset)
+END_PRIMARY(cuDevicePrimaryCtxReset_v2, calls_primary_reset)

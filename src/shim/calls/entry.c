@@ -86,19 +86,19 @@ static const struct call {
 };
 
 enum { HOOKS = sizeof(hooks) / sizeof(hooks[0]), CALLS = sizeof(calls) / sizeof(calls[0]) };
-enum { PLACES = 1024 };
-_Static_assert(HOOKS * 2 <= PLACES / 2, "the table of addresses stays half empty");
+enum { ADDRESSES = 1024 };
+_Static_assert(HOOKS * 2 <= ADDRESSES / 2, "the table of addresses stays half empty");
 
 /* The address that the driver has for a call, and the hook for it.  Filled once, by the
  * first call; all fill in the same. */
 static struct {
     _Atomic(void *) address;
     _Atomic(const struct hook *) hook;
-} places[PLACES];
+} addresses[ADDRESSES];
 static _Atomic bool filled;
 
 static unsigned
-entry_place_of(const void *address)
+entry_index_of(const void *address)
 {
     return (unsigned)((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
@@ -106,11 +106,11 @@ entry_place_of(const void *address)
 static const struct hook *
 entry_find_hook(const void *address)
 {
-    for (unsigned at = entry_place_of(address);; at = (at + 1) % PLACES) {
-        const void *there = atomic_load(&places[at].address);
+    for (unsigned at = entry_index_of(address);; at = (at + 1) % ADDRESSES) {
+        const void *there = atomic_load(&addresses[at].address);
 
         if (there == address)
-            return atomic_load(&places[at].hook);
+            return atomic_load(&addresses[at].hook);
         if (there == NULL)
             return NULL;
     }
@@ -120,13 +120,13 @@ entry_find_hook(const void *address)
 static void
 entry_add(void *address, const struct hook *hook)
 {
-    for (unsigned at = entry_place_of(address); address != NULL; at = (at + 1) % PLACES) {
+    for (unsigned at = entry_index_of(address); address != NULL; at = (at + 1) % ADDRESSES) {
         void *there = NULL;
         const struct hook *none = NULL;
 
-        if (!atomic_compare_exchange_strong(&places[at].address, &there, address) && there != address)
+        if (!atomic_compare_exchange_strong(&addresses[at].address, &there, address) && there != address)
             continue;
-        atomic_compare_exchange_strong(&places[at].hook, &none, hook);
+        atomic_compare_exchange_strong(&addresses[at].hook, &none, hook);
         return;
     }
 }

@@ -195,38 +195,22 @@ module_end_library(uint64_t grains, CUresult rc, const CUlibrary *library)
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
-CUresult
-cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options, void **jit_options_values,
-                  unsigned int num_jit_options, CUlibraryOption *library_options,
-                  void **library_option_values, unsigned int num_library_options)
-{
-    struct module_image image = { .memory = code };
-    uint64_t grains;
-    CUresult rc = module_begin_library(&image, &grains);
+#define LOAD_LIBRARY(name, member, type)                                                                     \
+    CUresult name(CUlibrary *library, type source, CUjit_option *jit_options, void **jit_values,             \
+                  unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count)       \
+    {                                                                                                        \
+        struct module_image image = { .member = source };                                                    \
+        uint64_t grains;                                                                                     \
+        CUresult rc = module_begin_library(&image, &grains);                                                 \
+                                                                                                             \
+        if (rc != CUDA_SUCCESS)                                                                              \
+            return rc;                                                                                       \
+        rc = REAL(name)(library, source, jit_options, jit_values, jit_count, options, values, count);        \
+        return module_end_library(grains, rc, library);                                                      \
+    }
 
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuLibraryLoadData)(library, code, jit_options, jit_options_values, num_jit_options,
-                                 library_options, library_option_values, num_library_options);
-    return module_end_library(grains, rc, library);
-}
-
-CUresult
-cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *jit_options,
-                      void **jit_options_values, unsigned int num_jit_options,
-                      CUlibraryOption *library_options, void **library_option_values,
-                      unsigned int num_library_options)
-{
-    struct module_image image = { .path = file_name };
-    uint64_t grains;
-    CUresult rc = module_begin_library(&image, &grains);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuLibraryLoadFromFile)(library, file_name, jit_options, jit_options_values, num_jit_options,
-                                     library_options, library_option_values, num_library_options);
-    return module_end_library(grains, rc, library);
-}
+LOAD_LIBRARY(cuLibraryLoadData, memory, const void *)
+LOAD_LIBRARY(cuLibraryLoadFromFile, path, const char *)
 
 CUresult
 cuLibraryUnload(CUlibrary library)

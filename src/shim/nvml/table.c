@@ -40,19 +40,6 @@ list_compute(nvmlDevice_t device, unsigned *count, struct bh_smi_process *proces
     return NVML_SUCCESS;
 }
 
-/* Nothing of a share draws, or goes through MPS. */
-static nvmlReturn_t
-list_none(nvmlDevice_t device, unsigned *count, struct bh_smi_process *processes)
-{
-    unsigned index;
-    nvmlReturn_t rc = bh_view_answer(device, count, &index);
-
-    if (rc != NVML_SUCCESS)
-        return rc;
-    *count = 0;
-    return NVML_SUCCESS;
-}
-
 static nvmlReturn_t
 is_watched(nvmlDevice_t device, unsigned *watched)
 {
@@ -70,9 +57,11 @@ nvmlInternalGetExportTable(const void **table, const unsigned char uuid[16])
 {
     static const unsigned char id[16] = BH_SMI_TABLE_ID;
     static void *const slots[BH_SMI_SLOTS] = {
-        [BH_SMI_SIZE] = (void *)sizeof(slots),   [BH_SMI_IS_WATCHED] = (void *)is_watched,
-        [BH_SMI_COMPUTE] = (void *)list_compute, [BH_SMI_GRAPHICS] = (void *)list_none,
-        [BH_SMI_MPS] = (void *)list_none,
+        [BH_SMI_SIZE] = (void *)sizeof(slots),
+        [BH_SMI_IS_WATCHED] = (void *)is_watched,
+        [BH_SMI_COMPUTE] = (void *)list_compute,
+        [BH_SMI_GRAPHICS] = (void *)nvmlDeviceGetGraphicsRunningProcesses_v3,
+        [BH_SMI_MPS] = (void *)nvmlDeviceGetMPSComputeRunningProcesses_v3,
     };
 
     if (table == NULL || uuid == NULL)

@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 enum { FREE = 0, BUSY = 1, KEYS = 2 }; /* a key is its handle + KEYS */
-/* A place for bh_handles_next: bucket, and how many cells of its chain were seen. */
-enum { PLACE_BITS = 32 };
+/* A position for bh_handles_next: bucket, and how many cells of its chain were seen. */
+enum { POSITION_BITS = 32 };
 
 void
 bh_handles_init(struct bh_handles *handles)
@@ -120,7 +120,7 @@ bh_handles_take(struct bh_handles *handles, uint64_t handle, uint64_t *ret_word)
 bool
 bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle, uint64_t *ret_word)
 {
-    uint64_t chain = *at >> PLACE_BITS, seen = *at & UINT32_MAX;
+    uint64_t chain = *at >> POSITION_BITS, seen = *at & UINT32_MAX;
 
     for (; chain < BH_HANDLE_BUCKETS; chain++, seen = 0) {
         struct bh_handle_bucket *bucket;
@@ -132,10 +132,10 @@ bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle, 
                 continue;
             *ret_handle = key - KEYS;
             *ret_word = atomic_load(&bucket->cell[seen % BH_HANDLE_CELLS].word);
-            *at = chain << PLACE_BITS | (seen + 1);
+            *at = chain << POSITION_BITS | (seen + 1);
             return true;
         }
     }
-    *at = chain << PLACE_BITS;
+    *at = chain << POSITION_BITS;
     return false;
 }

@@ -40,7 +40,7 @@ bool bh_handles_take(struct bh_handles *handles, uint64_t handle, uint64_t *ret_
 /* The word, to change it in place; NULL when the handle is not there. */
 _Atomic uint64_t *bh_handles_at(struct bh_handles *handles, uint64_t handle);
 
-/* The next handle after the place *at (0 first); false when there is none.  What comes or
+/* The next handle after the position *at (0 first); false when there is none.  What comes or
  * goes meanwhile may or may not be seen. */
 bool bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle, uint64_t *ret_word);
 

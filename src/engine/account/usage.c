@@ -216,7 +216,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     engine->core.half_life_began_ns = now_ns;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- which tenant comes first ---- */
 
 struct account_usage_usage {
     unsigned __int128 amount;

@@ -31,7 +31,7 @@ void bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *s
 /* Begin the budget's period anew, when it was changed. */
 void bh_usage_set_budget(struct bh_engine *engine, uint32_t tenant, const struct bh_budget *budget);
 
-/* Whose turn it is, of two tenants: below 0 it is a's, above 0 b's, 0 when they are the same
+/* Which of two tenants comes first: below 0 it is a's, above 0 b's, 0 when they are the same
  * or the order is FIFO.  Among equals the lower id goes first: by anything that differs from
  * job to job the order would run in circles.  The siblings below their lowest common ancestor are compared,
  * by what each has used over its weight; what is held now counts for one step of the decay to come, so that

@@ -18,8 +18,8 @@ enum {
 #define SOONER_NS (UINT64_C(3600) * 1000000000)
 
 /* Who waits, by one row of its SKU. */
-struct defrag_wish {
-    struct bh_search base; /* nobody gone */
+struct defrag_request {
+    struct bh_search base; /* none gone */
     const struct bh_need *need;
     uint32_t row;
     uint32_t settled; /* how often new places were looked for */
@@ -35,10 +35,10 @@ struct defrag_target {
 
 /* Whether the place, beside those that are taken, can be had. */
 static bool
-defrag_is_free(const struct defrag_wish *wish, const struct bh_shift *shift,
+defrag_is_free(const struct defrag_request *request, const struct bh_shift *shift,
                const struct defrag_target *target)
 {
-    struct bh_search search = wish->base;
+    struct bh_search search = request->base;
     struct placement placement = { (uint32_t)gpu_at(search.engine, target->gpu)->id, target->profile,
                                    target->start };
 
@@ -46,7 +46,7 @@ defrag_is_free(const struct defrag_wish *wish, const struct bh_shift *shift,
     return bh_placement_free(&search, &placement, 0);
 }
 
-/* Whoever stands right there moves. */
+/* The jobs that stand right there move. */
 static bool
 defrag_clear_place(struct bh_shift *shift, const struct defrag_target *target)
 {
@@ -85,11 +85,11 @@ defrag_cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *
 /* One more moves: of those on the GPU, or where but cores or memory are missing, on the
  * node. */
 static bool
-defrag_move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uint32_t gpu)
+defrag_move_one_more(const struct defrag_request *request, struct bh_shift *shift, uint32_t gpu)
 {
     const struct bh_engine *engine = shift->engine;
     struct placement placement = { .gpu = (uint32_t)gpu_at(engine, gpu)->id };
-    struct bh_search search = wish->base;
+    struct bh_search search = request->base;
     struct bh_shift best;
     bool found = false;
 
@@ -107,17 +107,18 @@ defrag_move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uin
 
 /* Extend the shift so that the place is free, and take it. */
 static bool
-defrag_make_free(const struct defrag_wish *wish, struct bh_shift *shift, const struct defrag_target *target)
+defrag_make_free(const struct defrag_request *request, struct bh_shift *shift,
+                 const struct defrag_target *target)
 {
     struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id, target->profile,
                                    target->start };
 
-    if (!defrag_is_free(wish, shift, target) && !defrag_clear_place(shift, target))
+    if (!defrag_is_free(request, shift, target) && !defrag_clear_place(shift, target))
         return false;
-    while (!defrag_is_free(wish, shift, target))
-        if (!defrag_move_one_more(wish, shift, target->gpu))
+    while (!defrag_is_free(request, shift, target))
+        if (!defrag_move_one_more(request, shift, target->gpu))
             return false;
-    bh_shift_take(shift, wish->need->job, &placement);
+    bh_shift_take(shift, request->need->job, &placement);
     return true;
 }
 
@@ -129,44 +130,45 @@ defrag_is_cheaper(const struct bh_shift *a, const struct bh_shift *b)
 
 /* Whether the GPU could serve at all. */
 static bool
-defrag_offers(const struct defrag_wish *wish, uint32_t slot)
+defrag_offers(const struct defrag_request *request, uint32_t slot)
 {
-    const struct bh_engine *engine = wish->base.engine;
+    const struct bh_engine *engine = request->base.engine;
     const struct gpu *gpu = gpu_at(engine, slot);
 
     return bh_capacity_offered(engine, gpu)
-           && bh_placement_serves(engine, gpu, wish->need->tenant, sku_at(engine, wish->need->sku),
-                                  wish->row);
+           && bh_placement_serves(engine, gpu, request->need->tenant, sku_at(engine, request->need->sku),
+                                  request->row);
 }
 
 /* Where the wanted partition is tried on the GPU, with those who move away. */
 static uint32_t
-defrag_starts_on(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t gpu)
+defrag_starts_on(const struct defrag_request *request, const struct bh_shift *shift, uint32_t gpu)
 {
-    struct bh_search search = wish->base;
+    struct bh_search search = request->base;
 
-    if (!defrag_offers(wish, gpu))
+    if (!defrag_offers(request, gpu))
         return 0;
     bh_shift_imagine(shift, &search);
-    return bh_capacity_starts(&search, gpu, sku_at(search.engine, wish->need->sku)->profiles[wish->row], NULL,
-                              0);
+    return bh_capacity_starts(&search, gpu, sku_at(search.engine, request->need->sku)->profiles[request->row],
+                              NULL, 0);
 }
 
 /* The cheapest place on the node for one more partition. */
 static bool
-defrag_add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
+defrag_add_place(const struct defrag_request *request, uint32_t node, struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
-    const struct sku *sku = sku_at(engine, wish->need->sku);
+    const struct sku *sku = sku_at(engine, request->need->sku);
     struct bh_shift best, next;
     bool found = false;
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu)) {
-        for (uint32_t starts = defrag_starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
-            struct defrag_target target = { gpu, sku->profiles[wish->row], (uint32_t)__builtin_ctz(starts) };
+        for (uint32_t starts = defrag_starts_on(request, shift, gpu); starts; starts &= starts - 1) {
+            struct defrag_target target = { gpu, sku->profiles[request->row],
+                                            (uint32_t)__builtin_ctz(starts) };
 
             next = *shift;
-            if (!defrag_make_free(wish, &next, &target) || (found && !defrag_is_cheaper(&next, &best)))
+            if (!defrag_make_free(request, &next, &target) || (found && !defrag_is_cheaper(&next, &best)))
                 continue;
             best = next;
             found = true;
@@ -179,15 +181,15 @@ defrag_add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift 
 
 /* Places for one member on a node. */
 static bool
-defrag_add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
+defrag_add_member(const struct defrag_request *request, uint32_t node, struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
 
     if (!node_at(engine, node)->up
-        || !(node_at(engine, node)->models >> sku_at(engine, wish->need->sku)->models[wish->row] & 1))
+        || !(node_at(engine, node)->models >> sku_at(engine, request->need->sku)->models[request->row] & 1))
         return false;
-    for (uint32_t i = 0; i < wish->need->count; i++)
-        if (!defrag_add_place(wish, node, shift))
+    for (uint32_t i = 0; i < request->need->count; i++)
+        if (!defrag_add_place(request, node, shift))
             return false;
     return true;
 }
@@ -196,9 +198,9 @@ defrag_add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift
 
 /* Whether its places would be free without one of those who move. */
 static bool
-defrag_is_needless(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t at)
+defrag_is_needless(const struct defrag_request *request, const struct bh_shift *shift, uint32_t at)
 {
-    struct bh_search search = wish->base;
+    struct bh_search search = request->base;
     struct placement placements[BH_MOVE_PLACEMENTS_MAX];
     struct bh_shift less = *shift;
 
@@ -210,34 +212,35 @@ defrag_is_needless(const struct defrag_wish *wish, const struct bh_shift *shift,
     return bh_placement_possible(&search, placements, shift->taking_count);
 }
 
-/* Nobody moves who need not, and all who move find other places. */
+/* No job moves that need not, and all that move find other places. */
 static bool
-defrag_finish(struct defrag_wish *wish, struct bh_shift *shift)
+defrag_finish(struct defrag_request *request, struct bh_shift *shift)
 {
     for (uint32_t i = shift->job_count; i-- > 0;)
-        if (defrag_is_needless(wish, shift, i))
+        if (defrag_is_needless(request, shift, i))
             bh_shift_drop(shift, i);
-    if (shift->job_count == 0 || wish->settled == SETTLED_MOST)
+    if (shift->job_count == 0 || request->settled == SETTLED_MOST)
         return false;
-    wish->settled++;
+    request->settled++;
     return bh_shift_place(shift);
 }
 
 /* One partition on some GPU of the node: every place is tried to its end. */
 static bool
-defrag_find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shift *empty,
+defrag_find_for_partition(struct defrag_request *request, uint32_t node, const struct bh_shift *empty,
                           struct bh_shift *best, bool found)
 {
     const struct bh_engine *engine = empty->engine;
-    const struct sku *sku = sku_at(engine, wish->need->sku);
+    const struct sku *sku = sku_at(engine, request->need->sku);
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = bh_gpu_after(engine, gpu))
-        for (uint32_t starts = defrag_starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
-            struct defrag_target target = { gpu, sku->profiles[wish->row], (uint32_t)__builtin_ctz(starts) };
+        for (uint32_t starts = defrag_starts_on(request, empty, gpu); starts; starts &= starts - 1) {
+            struct defrag_target target = { gpu, sku->profiles[request->row],
+                                            (uint32_t)__builtin_ctz(starts) };
             struct bh_shift next = *empty;
 
-            if (!defrag_make_free(wish, &next, &target) || (found && !defrag_is_cheaper(&next, best))
-                || !defrag_finish(wish, &next))
+            if (!defrag_make_free(request, &next, &target) || (found && !defrag_is_cheaper(&next, best))
+                || !defrag_finish(request, &next))
                 continue;
             *best = next;
             found = true;
@@ -247,17 +250,18 @@ defrag_find_for_partition(struct defrag_wish *wish, uint32_t node, const struct 
 
 /* One member on some node: the cheapest where all who move find other places. */
 static bool
-defrag_find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+defrag_find_for_one(struct defrag_request *request, const struct bh_shift *empty, struct bh_shift *best,
+                    bool found)
 {
-    for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
+    for (uint32_t node = 0; bh_slot_next(request->base.engine, TABLE_NODE, &node);) {
         struct bh_shift next = *empty;
 
-        if (wish->need->count == 1) {
-            found = defrag_find_for_partition(wish, node, empty, best, found);
+        if (request->need->count == 1) {
+            found = defrag_find_for_partition(request, node, empty, best, found);
             continue;
         }
-        if (!defrag_add_member(wish, node, &next) || (found && !defrag_is_cheaper(&next, best))
-            || !defrag_finish(wish, &next))
+        if (!defrag_add_member(request, node, &next) || (found && !defrag_is_cheaper(&next, best))
+            || !defrag_finish(request, &next))
             continue;
         *best = next;
         found = true;
@@ -267,18 +271,18 @@ defrag_find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, stru
 
 /* One member after the other, each where it is cheapest. */
 static bool
-defrag_find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best,
+defrag_find_for_gang(struct defrag_request *request, const struct bh_shift *empty, struct bh_shift *best,
                      bool found)
 {
     struct bh_shift shift = *empty;
 
-    for (uint32_t member = 0; member < wish->need->gang; member++) {
+    for (uint32_t member = 0; member < request->need->gang; member++) {
         struct bh_shift cheapest, next;
         bool any = false;
 
-        for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
+        for (uint32_t node = 0; bh_slot_next(request->base.engine, TABLE_NODE, &node);) {
             next = shift;
-            if (!defrag_add_member(wish, node, &next) || (any && !defrag_is_cheaper(&next, &cheapest)))
+            if (!defrag_add_member(request, node, &next) || (any && !defrag_is_cheaper(&next, &cheapest)))
                 continue;
             cheapest = next;
             any = true;
@@ -287,7 +291,7 @@ defrag_find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, str
             return found;
         shift = cheapest;
     }
-    if ((found && !defrag_is_cheaper(&shift, best)) || !defrag_finish(wish, &shift))
+    if ((found && !defrag_is_cheaper(&shift, best)) || !defrag_finish(request, &shift))
         return found;
     *best = shift;
     return true;
@@ -310,7 +314,7 @@ defrag_find_shift(const struct bh_search *base, const struct bh_need *need, stru
     if (empty.partitions > BH_MOVE_PLACEMENTS_MAX)
         return false;
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct defrag_wish wish = { .base = *base, .need = need, .row = row };
+        struct defrag_request request = { .base = *base, .need = need, .row = row };
         struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
         struct bh_reason why;
         uint32_t whose;
@@ -318,8 +322,8 @@ defrag_find_shift(const struct bh_search *base, const struct bh_need *need, stru
         if (base->closed >> sku->models[row] & 1 || !bh_placement_by(engine, need, row)
             || !bh_quota_allows(base, &wanted, &why, &whose))
             continue;
-        found = need->gang == 1 ? defrag_find_for_one(&wish, &empty, ret_shift, found)
-                                : defrag_find_for_gang(&wish, &empty, ret_shift, found);
+        found = need->gang == 1 ? defrag_find_for_one(&request, &empty, ret_shift, found)
+                                : defrag_find_for_gang(&request, &empty, ret_shift, found);
     }
     return found;
 }

@@ -8,7 +8,7 @@ struct bh_shift {
     const struct bh_engine *engine;
     uint32_t for_job;                  /* slot: who all this is for, or 0 */
     uint32_t past;                     /* claims that are not minded: what is reserved for it */
-    uint32_t avoid_gpu, excluded_node; /* GPU (id) and node (slot) that nobody moves onto; 0 */
+    uint32_t avoid_gpu, excluded_node; /* GPU (id) and node (slot) that no job moves onto; 0 */
     uint32_t jobs[BH_MOVES_MAX];       /* slots */
     uint32_t job_count, partitions;    /* and partitions of all, with those of for_job */
     uint32_t most_jobs;                /* what the budget allows */
@@ -18,7 +18,7 @@ struct bh_shift {
     uint32_t taking_count;
 };
 
-/* Nobody moves yet, within what is left of the budget. */
+/* No job moves yet, within what is left of the budget. */
 void bh_shift_init(struct bh_shift *shift, const struct bh_engine *engine);
 
 /* The job (slot) moves, too: true, also when it does already.  False: it must not, or it

@@ -9,6 +9,7 @@
 
 const uint32_t bh_forecast_horizon_steps[BH_FORECAST_HORIZONS] = { 2, 6, 48 };
 
+/* Names that are stored: "pieces" is the old word for partitions. */
 const char *const bh_forecast_of_names[BH_FORECAST_OFS] = {
     [BH_FORECAST_OF_TENANT] = "tenant",
     [BH_FORECAST_OF_POOL] = "pool",

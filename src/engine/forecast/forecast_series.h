@@ -4,7 +4,7 @@
 #include "engine/forecast/headroom.h"
 #include "engine/step/engine.h"
 
-/* The series of a site, and what the engine should be told because of them.
+/* The series of a site, and what the engine should know because of them.
  *
  * Beside the engine, not in it: series are observations, kept by the owner.  He lets them
  * observe the engine a few times a slot and hands it the OUTLOOK events that follow; those
@@ -13,7 +13,7 @@
  *   TENANT  each with a guarantee in GPU-equivalents: what it uses and waits for, with its
  *           subtree, in parts
  *   POOL    each GPU model: what is used of it and waits for it, in parts
- *   PIECES  each MIG profile of a SKU: partitions in use and waited for
+ *   PARTITIONS  each MIG profile of a SKU: partitions in use and waited for
  *   NODE    what is in use on it, in parts
  *
  * A job that waits counts with what its SKU takes at least, for the first model in it that
@@ -77,7 +77,7 @@ const struct bh_forecast_row *bh_forecast_series_find(const struct bh_forecast_s
  * with the promises above. */
 bool bh_forecast_row_is_valid(const struct bh_forecast_row *forecast_row, uint64_t slot_ns);
 
-/* The next OUTLOOK that differs from what the engine was told, as far as its settings use
+/* The next OUTLOOK that differs from what the engine knows, as far as its settings use
  * it; false: no more.  Start with *cursor = 0, and step the engine with each. */
 bool bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh_engine *engine,
                              uint32_t *cursor, struct bh_event *ret_event);

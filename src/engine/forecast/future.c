@@ -4,7 +4,7 @@
 #include "engine/queue/lease.h"
 #include "engine/state/slots.h"
 
-/* Orders of a future are told from those that are not yet answered at its begin. */
+/* Orders of a future are distinguished from those that are not yet answered at its begin. */
 #define FIRST_SEQ (UINT64_C(1) << 48)
 
 /* ---- news ---- */
@@ -40,7 +40,7 @@ future_notify_decision(struct bh_future *future, const struct bh_decision *decis
         if (!decision->lease.v
             || !bh_lease_queues_again(job_at(future->engine, job_find(future->engine, decision->job.v)),
                                       decision->cause))
-            return; /* its end is told when it comes */
+            return; /* its end is reported when it comes */
         event.kind = BH_FUTURE_EVENT_REQUEUED;
         break;
     case BH_DO_CLAIM:
@@ -102,7 +102,7 @@ future_enqueue(struct bh_future *future, const struct bh_future_order *order)
     future->count++;
 }
 
-/* What the step brought: news are told, orders wait to be answered. */
+/* What the step brought: news are reported, orders wait to be answered. */
 static void
 future_answer_step(struct bh_future *future)
 {
@@ -129,7 +129,7 @@ future_node_answers(const struct bh_engine *engine, uint32_t node)
     return node_at(engine, node)->up;
 }
 
-/* Told to end before the future begins, and it may use its grace to the end: such a lease ends
+/* Ordered to end before the future begins, and it may use its grace to the end: such a lease ends
  * by the clock alone, also as one of several at that moment. */
 static bool
 future_has_grace(const struct bh_future *future, const struct lease *lease)
@@ -223,7 +223,7 @@ future_answer(const struct bh_future *future, const struct bh_future_order *orde
 }
 
 /* Take an event, deciding at once or when all that happens at this moment has happened:
- * then a tick decides, for an engine that was told what happened and not what to do looks
+ * then a tick decides, for an engine that knows what happened and not what to do looks
  * at everything again. */
 static bh_rc
 future_step_event(struct bh_future *future, const struct bh_event *event, bool decide)
@@ -277,7 +277,7 @@ future_later(uint64_t at_ns, uint64_t span_ns)
     return span_ns > UINT64_MAX - at_ns ? UINT64_MAX : at_ns + span_ns;
 }
 
-/* When a lease without a time limit is assumed to end, or one that was told to end is killed;
+/* When a lease without a time limit is assumed to end, or one that was ordered to end is killed;
  * or UINT64_MAX. */
 static uint64_t
 future_assumed_end_ns(const struct bh_future *future, uint32_t slot)
@@ -352,7 +352,7 @@ future_move_on(struct bh_future *future)
     return rc == BH_OK ? BH_FUTURE_MORE : BH_FUTURE_QUIET;
 }
 
-/* Pending jobs that nobody will release. */
+/* Pending jobs that are not released. */
 static uint32_t
 future_held_jobs(const struct bh_engine *engine)
 {

@@ -17,7 +17,7 @@
 #define BH_FUTURE_HORIZON_NS (UINT64_C(366) * 24 * 3600 * 1000000000)
 enum { BH_FUTURE_QUEUE_MAX = 512 };
 
-/* What happens to a job; told after the step that decided it. */
+/* What happens to a job; reported after the step that decided it. */
 enum bh_future_event_kind {
     BH_FUTURE_EVENT_STARTS, /* it is placed: bh_view_job says where */
     BH_FUTURE_EVENT_RESUMES,
@@ -34,7 +34,7 @@ struct bh_future_event {
     enum bh_end_cause cause;
 };
 
-/* Told of every partition of news, with the engine as it is then; it must not be changed. */
+/* Called with each news item, with the engine as it is then; it must not be changed. */
 typedef void (*bh_future_notify)(void *self, const struct bh_engine *engine,
                                  const struct bh_future_event *event);
 
@@ -43,7 +43,7 @@ struct bh_future_options {
     uint64_t assumed_ns;     /* 0: BH_FUTURE_ASSUMED_NS */
     uint64_t horizon_ns;     /* how far it is played; 0: BH_FUTURE_HORIZON_NS */
     bh_job_id until;         /* done when this job has started; 0: when all that wait have */
-    bh_future_notify notify; /* NULL: nobody listens */
+    bh_future_notify notify; /* NULL: none */
     void *self;
 };
 
@@ -81,7 +81,7 @@ void bh_future_begin(struct bh_future *future, struct bh_engine *engine,
                      const struct bh_future_options *options);
 
 /* Let an event happen now, as somebody would do it.  Results of bh_engine_step;
- * `future->step.verdict` says why it is refused.  Its news are told. */
+ * `future->step.verdict` says why it is refused.  Its news are reported. */
 BH_MUST_USE bh_rc bh_future_send(struct bh_future *future, const struct bh_event *event);
 
 /* Play on for at most `budget` steps.  With BH_FUTURE_FULL nothing was lost. */

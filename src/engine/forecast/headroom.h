@@ -41,7 +41,7 @@ struct bh_headroom_scale bh_headroom_propose(const struct bh_headroom_pool *pool
 
 /* A node as it is expected to be. */
 struct bh_headroom_heat {
-    bool hot;                /* projected >= mark */
+    bool hot;                /* projected >= threshold */
     uint32_t level_permille; /* use now, of the capacity; rounded down */
     uint32_t projected_permille;
 };

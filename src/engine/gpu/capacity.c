@@ -218,7 +218,7 @@ capacity_rebuild(const struct bh_search *search, const struct gpu *gpu, struct b
     }
 }
 
-/* How many places the claim has on the GPU; they are marked as taken. */
+/* How many places the claim has on the GPU; they count as taken. */
 static uint32_t
 capacity_block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupancy *occupancy)
 {
@@ -268,7 +268,7 @@ capacity_add_shares(struct bh_occupancy *occupancy, const struct bh_occupancy *l
     occupancy->share_memory = capacity_higher(occupancy->share_memory, later->share_memory);
 }
 
-/* What stands there now and what will when a reservation's time has come: whoever fits
+/* What stands there now and what will when a reservation's time has come: what fits
  * beside the sum fits beside either. */
 static void
 capacity_block_reservation(const struct bh_search *search, const struct gpu *gpu, const struct claim *claim,

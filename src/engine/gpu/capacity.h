@@ -49,19 +49,19 @@ bool bh_capacity_is_leaving(const struct bh_engine *engine, uint32_t lease);
 /* Whether the lease is imagined gone. */
 bool bh_capacity_is_gone(const struct bh_search *search, uint32_t lease);
 
-/* Whether nobody need be asked to leave the GPU: it is reset once nobody uses it, before it gives
+/* Whether no job need be asked to leave the GPU: it is reset once no job uses it, before it gives
  * anybody room. */
 bool bh_capacity_is_futile(const struct bh_engine *engine, uint32_t gpu);
 
 /* Whether one of these places is on such a GPU, and those imagined gone and that job (slot; 0:
- * nobody more) are all that holds it: it would be reset when they have left. */
+ * no other) are all that holds it: it would be reset when they have left. */
 bool bh_capacity_empties(const struct bh_search *search, const struct placement *placements, uint32_t count,
                          uint32_t job);
 
 /* What stands on the GPU.  Taken room may overlap where claims do. */
 void bh_capacity_occupancy(const struct bh_search *search, uint32_t gpu, struct bh_occupancy *ret_occupancy);
 
-/* Mark a place as taken, whatever stands there. */
+/* Count a place as taken, whatever stands there. */
 void bh_capacity_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
                        uint32_t start);
 
@@ -70,7 +70,7 @@ void bh_capacity_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, 
 uint32_t bh_capacity_starts(const struct bh_search *search, uint32_t gpu, uint32_t profile,
                             const struct placement *taken, uint32_t count);
 
-/* Of these slots for shares (bits, not none) the lowest that nobody comes back to: neither an
+/* Of these slots for shares (bits, not none) the lowest that no lease comes back to: neither an
  * idle partition stands there, nor did a suspended lease; else the lowest. */
 uint32_t bh_capacity_slot(const struct bh_engine *engine, uint32_t gpu, uint32_t slots);
 

@@ -8,7 +8,7 @@
  * are its own, and else only partitions that stand ready. */
 
 /* Whether partitions may be made and destroyed on the GPU for the searching tenant (none: for
- * nobody yet), without those who are imagined gone.  False: `ret_neighbor` is the job (slot)
+ * no tenant yet), without those who are imagined gone.  False: `ret_neighbor` is the job (slot)
  * of another tenant that is in the way. */
 bool bh_exclusive_may_carve(const struct bh_search *search, uint32_t gpu, uint32_t *ret_neighbor);
 
@@ -17,7 +17,7 @@ bool bh_exclusive_may_carve(const struct bh_search *search, uint32_t gpu, uint32
 bool bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
                             uint32_t *ret_neighbor);
 
-/* The same as things stand, for a tenant by its id; 0 is nobody. */
+/* The same as things stand, for a tenant by its id; 0 is none. */
 bool bh_exclusive_with(const struct bh_engine *engine, uint32_t gpu, uint32_t tenant_id);
 
 /* A partition of the profile that stands ready for the searching tenant and that the occupancy

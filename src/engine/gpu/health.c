@@ -460,7 +460,7 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
     if (health->state == BH_HEALTH_RESETTING && health_is_in_use(engine, gpu))
         return "is reset while somebody holds it";
     if (health->state == BH_HEALTH_RESETTING && health->waiting != BH_FX_RESET + 1)
-        return "is reset by nobody";
+        return "is reset without an order";
     if (health->served != health_wants_service(health))
         return "waits for service uncounted";
     if ((health->state == BH_HEALTH_WAITING || health->state == BH_HEALTH_BURN_IN) && health->until_ns == 0)
@@ -469,7 +469,7 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
         return "is due for the reset that it had";
     for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->evict && !partition_at(engine, at)->lease)
-            return "evicts nobody from a piece";
+            return "has a partition to evict that has no lease";
     return NULL;
 }
 

@@ -124,7 +124,7 @@ host_left_now(const struct bh_search *search, uint32_t slot)
     return left;
 }
 
-/* Whoever has room beside those who are there now, and beside a reservation when its time has
+/* A job that has room beside those who are there now, and beside a reservation when its time has
  * come, has room throughout. */
 static struct host_amounts
 host_left_throughout(const struct bh_search *search, uint32_t slot)

@@ -137,7 +137,7 @@ bh_layout_contains(const struct bh_engine *engine, uint32_t slot, const struct b
            && layout_has(&gpu->wanted, decided->profile, decided->start);
 }
 
-/* Whether the decided stands there, or will when it is carved. */
+/* Whether the partition stands there, or will when it is carved. */
 static bool
 layout_is_ready(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile, uint32_t start,
                 bool carved)
@@ -153,7 +153,7 @@ layout_is_ready(const struct bh_engine *engine, const struct gpu *gpu, uint32_t 
     return false;
 }
 
-/* An idle decided that is not wanted, while that is being seen to. */
+/* An idle partition that is not wanted, while that is being seen to. */
 static uint32_t
 layout_find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
 {
@@ -384,7 +384,7 @@ bh_layout_check(const struct bh_engine *engine, uint64_t *ret_gpu)
         if (!layout_can_stand(gpu, &gpu->wanted))
             return "what is declared cannot stand on it";
         if ((layout_is_under_way(gpu) || gpu->gpu_layout == BH_LAYOUT_READY) && !gpu->wanted.mode)
-            return "a layout is made that nobody wants";
+            return "a layout is made that is not wanted";
         if (gpu->apply > engine->core.applied)
             return "its layout is of a change to come";
     }

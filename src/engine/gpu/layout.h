@@ -5,7 +5,7 @@
 
 /* Which partitions shall stand ready on a GPU, as an operator declares it (`bulkhead layout`).
  *
- * Pieces that are missing are carved for nobody yet, like those of engine/shape.h, as soon as
+ * Partitions that are missing are carved for no tenant yet, like those of engine/placement/warm.h, as soon as
  * no lease and no kept room is in their way; idle ones that are not wanted go while the change
  * is being made, and later only where they are in the way.  A decided in use is never touched.
  * Nothing is kept free for what is declared: a job that needs another shape may have it, and
@@ -25,13 +25,13 @@ BH_MUST_USE bh_rc bh_layout_admit(const struct bh_engine *engine, const struct b
 /* The next decided to clear or carve for what is declared. */
 bool bh_layout_decide(const struct work *work, struct bh_decision *ret_decision);
 
-/* Carry out a CLEAR.  BH_CONFLICT: it is no idle decided, or may not go now. */
+/* Carry out a CLEAR.  BH_CONFLICT: it is no idle partition, or may not go now. */
 BH_MUST_USE bh_rc bh_layout_clear(struct work *work, const struct bh_decision *decision);
 
-/* Whether what is declared for the GPU names the decided. */
+/* Whether what is declared for the GPU names the partition. */
 bool bh_layout_contains(const struct bh_engine *engine, uint32_t gpu, const struct bh_partition *decided);
 
-/* A decided for nobody could not be carved, or one destroyed.  False: it was not for what is
+/* A partition for no tenant could not be carved, or one destroyed.  False: it was not for what is
  * declared. */
 bool bh_layout_failed(struct work *work, uint32_t partition, uint32_t rc);
 

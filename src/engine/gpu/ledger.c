@@ -193,7 +193,7 @@ bh_ledger_broken(const struct bh_engine *engine)
         || totals->leased_memory + totals->unusable_memory > totals->physical)
         return "more was used than there is";
     if (!ledger_is_unheard_whole(engine))
-        return "what nothing is heard of is not that of the pieces";
+        return "what nothing is heard of is not that of the partitions";
     return NULL;
 }
 
@@ -272,7 +272,7 @@ ledger_rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
     };
 }
 
-/* The parts of its partitions in a state.  Pieces being cleared are no longer in the occupancy;
+/* The parts of its partitions in a state.  Partitions being cleared are no longer in the occupancy;
  * their parts come back when they are gone, as far as nothing new stands there already. */
 static struct bh_parts
 ledger_in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_partition_state state)
@@ -311,7 +311,7 @@ ledger_withheld_parts(const struct gpu *gpu)
     return gpu->occupancy.shared ? bh_share_reserve_parts(model) + slots * bh_share_context_parts(model) : 0;
 }
 
-/* What could still be sold of a GPU that is shared: what nobody has, and is not kept back. */
+/* What could still be sold of a GPU that is shared: what no lease has, and is not kept back. */
 static struct bh_parts
 ledger_rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
 {
@@ -323,7 +323,7 @@ ledger_rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
                               BH_GPU_PARTS - ledger_least(BH_GPU_PARTS, taken.memory) };
 }
 
-/* What is leased while nobody can say whether it still is: all of it, or nothing. */
+/* What is leased while it is not known whether it still is: all of it, or nothing. */
 static struct bh_parts
 ledger_unreported_parts(const struct bh_engine *engine, const struct gpu *gpu)
 {
@@ -355,7 +355,7 @@ ledger_report_causes(const struct bh_engine *engine, const struct gpu *gpu, stru
         bh_parts_sub(bh_parts_sub(split->unusable, changing), split->causes[BH_UNUSABLE_RESERVE]);
 }
 
-/* On a dedicated node the tenant has what nobody else can: all but what is being made or
+/* On a dedicated node the tenant has what no other can: all but what is being made or
  * cleared. */
 static void
 ledger_dedicate(struct bh_split *split)

@@ -18,7 +18,7 @@ void bh_ledger_acquire(struct bh_engine *engine, uint32_t tenant, struct bh_part
 void bh_ledger_release(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 
 /* What became of these parts in the last `span_ns`, in which nothing was heard of them, is known
- * now: the tenant had them for the first `had_ns`, then they were nobody's. */
+ * now: the tenant had them for the first `had_ns`, then no tenant had them. */
 void bh_ledger_debit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts, uint64_t span_ns,
                      uint64_t had_ns);
 

@@ -224,7 +224,7 @@ bh_node_index_update(struct bh_engine *engine)
     uint32_t next;
 
     if (engine->core.demand.version == 0)
-        return; /* nobody ever asked for whole GPUs */
+        return; /* no job ever asked for whole GPUs */
     if (current && engine->hints.node_index_changed == 0)
         return; /* tables and levels follow from nodes and demand alone */
     if (!current)

@@ -12,7 +12,7 @@
  * answer alike, however they came to it.  It knows what nodes have and nothing of room that
  * is kept for somebody, of boundaries or links: the finder looks after those.
  *
- * Pieces of GPUs that are carved are no stock: engine/gpu/pool.h has the like for them. */
+ * Partitions of GPUs that are carved are not in it: engine/gpu/pool.h has the like for them. */
 
 /* Bytes that the index takes in the block. */
 uint64_t bh_node_index_bytes(const struct bh_engine_caps *caps);
@@ -23,7 +23,7 @@ void bh_node_index_demand(struct bh_engine *engine, uint32_t job);
 /* What the node has left is not what it was. */
 void bh_node_index_invalidate(struct bh_engine *engine, uint32_t node);
 
-/* Make the index from the state: all of it, at the next turn. */
+/* Make the index from the state: all of it, at the next update. */
 void bh_node_index_rebuild(struct bh_engine *engine);
 
 /* Bring the index up to the state: nodes that were touched, and a new demand. */

@@ -6,7 +6,7 @@
 #include "engine/state/slots.h"
 #include "engine/state/wake.h"
 
-/* One more, or one less, of those that nobody has held yet: engine/placement/warm.h. */
+/* One more, or one less, of those that no tenant has held yet: engine/placement/warm.h. */
 static void
 partition_count_unheld(struct bh_engine *engine, uint32_t profile, bool more)
 {
@@ -132,7 +132,7 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
 
 /* ---- who pays for it ---- */
 
-/* From now on its tenant; where its node cannot be heard, nobody yet. */
+/* From now on its tenant; where its node cannot be heard, no tenant yet. */
 static void
 partition_begin_charge(struct work *work, struct partition *partition)
 {
@@ -150,7 +150,7 @@ partition_begin_charge(struct work *work, struct partition *partition)
     partition->unheard_ns = work->now_ns;
 }
 
-/* Its tenant had it until then, as far as nobody was charged yet. */
+/* Its tenant had it until then, as far as no tenant was charged yet. */
 static void
 partition_end_charge(struct work *work, struct partition *partition, uint64_t until_ns)
 {
@@ -215,7 +215,7 @@ partition_become_idle(struct work *work, struct partition *partition)
 }
 
 void
-bh_partition_mark_ready(struct work *work, uint32_t slot)
+bh_partition_set_ready(struct work *work, uint32_t slot)
 {
     struct partition *partition = partition_at(work->engine, slot);
 
@@ -331,7 +331,7 @@ bh_partition_drop(struct work *work, uint32_t slot)
 }
 
 void
-bh_partition_mark_lost(struct work *work, uint32_t slot)
+bh_partition_set_lost(struct work *work, uint32_t slot)
 {
     struct partition *partition = partition_at(work->engine, slot);
 
@@ -353,7 +353,7 @@ bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
     return gpu->stuck && gpu->retry_ns && answers ? gpu->retry_ns : UINT64_MAX;
 }
 
-/* Between two scrubs of an unclean decided the pause doubles. */
+/* Between two scrubs of an unclean partition the pause doubles. */
 static uint64_t
 partition_pause_ns(const struct partition *partition)
 {
@@ -361,7 +361,7 @@ partition_pause_ns(const struct partition *partition)
 }
 
 void
-bh_partition_mark_stuck(struct work *work, uint32_t slot)
+bh_partition_set_stuck(struct work *work, uint32_t slot)
 {
     struct partition *partition = partition_at(work->engine, slot);
     struct gpu *gpu = gpu_at(work->engine, partition->gpu);
@@ -381,7 +381,7 @@ bh_partition_mark_stuck(struct work *work, uint32_t slot)
 }
 
 void
-bh_partition_mark_unclean(struct work *work, uint32_t slot)
+bh_partition_set_unclean(struct work *work, uint32_t slot)
 {
     struct partition *partition = partition_at(work->engine, slot);
 
@@ -403,7 +403,7 @@ bh_partition_quarantine(struct work *work, uint32_t slot)
         partition_count_unheld(engine, partition->profile, false);
     partition->state = BH_PARTITION_CLEARING;
     partition->gone = 0;
-    bh_partition_mark_stuck(work, slot);
+    bh_partition_set_stuck(work, slot);
     bh_ledger_refresh(engine, partition->gpu);
     bh_wake_queue(engine);
 }

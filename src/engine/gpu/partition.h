@@ -14,16 +14,16 @@
  * Orders the effects. */
 uint32_t bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32_t lease);
 
-/* The carving came out well: the decided is its lease's, or idle when that is gone. */
-void bh_partition_mark_ready(struct work *work, uint32_t partition);
+/* The carving came out well: the partition is its lease's, or idle when that is gone. */
+void bh_partition_set_ready(struct work *work, uint32_t partition);
 
-/* An idle decided goes to a lease of the tenant that held it last. */
+/* An idle partition goes to a lease of the tenant that held it last. */
 void bh_partition_assign(struct work *work, uint32_t partition, uint32_t lease);
 
-/* A lease lets go of a decided: idle, or left to finish its carving. */
+/* A lease releases a partition: idle, or left to finish its carving. */
 void bh_partition_release(struct work *work, uint32_t partition);
 
-/* An idle decided is destroyed for a tenant (id), or for nobody yet (0). */
+/* An idle partition is destroyed for a tenant (id), or for none yet (0). */
 void bh_partition_clear(struct work *work, uint32_t partition, uint32_t tenant);
 
 /* What shares of the GPU may have follows from what the site says, and from what they were sold
@@ -39,17 +39,17 @@ void bh_partition_drop(struct work *work, uint32_t partition);
 
 /* The carving failed, or a leased decided was found missing: dropped when its lease
  * lets go. */
-void bh_partition_mark_lost(struct work *work, uint32_t partition);
+void bh_partition_set_lost(struct work *work, uint32_t partition);
 
 /* Destroying it failed: nothing may stand there until it is gone.  It is tried again after
  * a while, and when its node or GPU comes back. */
-void bh_partition_mark_stuck(struct work *work, uint32_t partition);
+void bh_partition_set_stuck(struct work *work, uint32_t partition);
 
-/* Its scrub failed: what the last tenant left may still be there.  Nobody gets the place; the
- * decided is tried again with growing pauses, BH_UNCLEAN_TRIES times, and then not before
+/* Its scrub failed: what the last tenant left may still be there.  No job gets the place; the
+ * partition is tried again with growing pauses, BH_UNCLEAN_TRIES times, and then not before
  * somebody asks for it (bh_partition_retry). */
 enum { BH_UNCLEAN_TRIES = 6 };
-void bh_partition_mark_unclean(struct work *work, uint32_t partition);
+void bh_partition_set_unclean(struct work *work, uint32_t partition);
 
 /* A carved decided that is unclean and has no lease any more is kept, as one that could not be
  * destroyed. */

@@ -7,7 +7,7 @@
  *
  * Two failed starts in a row, of different jobs, put a node aside: it gets no new work until it
  * passed a check of its own or an operator uncordons it.  A tenant can make its own starts fail, so
- * the two must be of different tenants, unless nobody else has a job there or waits; and a node that
+ * the two must be of different tenants, unless no other has a job there or waits; and a node that
  * passed is not put aside again for a minute.  Only the check, in which no tenant has a part, keeps
  * a node aside for longer. */
 

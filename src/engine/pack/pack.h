@@ -90,11 +90,11 @@ BH_MUST_USE bool bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t w
  * was said about shapes expected, models and larger nodes. */
 void bh_pack_prepare(struct bh_pack *pack);
 
-/* The best spot for the shape.  False: no node has room. */
+/* The best place for the shape.  False: no node has room. */
 bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement);
 
 /* For who imitates a program that rounds: whether placing the shape on these GPUs of a node,
- * which gains nothing by FGD's measure, seems a loss there.  It costs the spot a point. */
+ * which gains nothing by FGD's measure, seems a loss there.  It costs the place a point. */
 struct bh_pack_rounding {
     bool (*seems_loss)(const void *self, const struct bh_pack_node *left, const struct bh_pack_shape *want,
                        uint32_t gpus);
@@ -105,7 +105,7 @@ struct bh_pack_rounding {
 bool bh_pack_find_rounded(struct bh_pack *pack, uint32_t shape, const struct bh_pack_rounding *rounding,
                           struct bh_pack_placement *ret_placement);
 
-/* Take what the shape asks for from the spot, which has it; give it back. */
+/* Take what the shape asks for from the place, which has it; give it back. */
 void bh_pack_acquire(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement);
 void bh_pack_release(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement);
 

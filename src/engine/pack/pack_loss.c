@@ -146,7 +146,7 @@ pack_loss_gather(const struct bh_pack *pack, uint32_t model, struct bh_pack_loss
     }
 }
 
-/* Sum up over classes and levels, then turn users into those that cannot use. */
+/* Sum up over classes and levels, then make of users those that cannot use. */
 static void
 loss_accumulate(const struct bh_pack_loss_table *table, struct bh_pack_loss_row *rows)
 {

@@ -7,7 +7,7 @@
  *
  * By its definition F is a sum over expected shapes m of weight_m times the free parts that
  * m can not use: all of them where the node cannot host m (cores, model, GPUs), else those
- * on GPUs with less left than m asks of each.  Turned round it is a sum over GPUs of what
+ * on GPUs with less left than m asks of each.  The other way round it is a sum over GPUs of what
  * is free times the weight of the shapes that cannot use it.  Shape m uses a broken GPU
  * with R left exactly when model and cores allow and m asks for no more than R (the node
  * then has room for m, on this GPU), and uses the wholly free GPUs exactly when there are

@@ -32,7 +32,7 @@ guarantee_greater(uint64_t a, uint64_t b)
 }
 
 /* What a tenant keeps back just now, in equivalents: on one model, or on any (0).  What its
- * guarantees of GPUs, models and SKUs say may be the same room: the greatest counts.  Pieces
+ * guarantees of GPUs, models and SKUs say may be the same room: the greatest counts.  Partitions
  * of a SKU count with the least that keeps its promise. */
 static uint64_t
 guarantee_withheld_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t model)

@@ -8,7 +8,7 @@
 
 /* Against whom guarantees cover what is wanted; more is better. */
 enum bh_cover {
-    BH_COVER_NONE,   /* nobody: none does, or one below those that do would be exceeded */
+    BH_COVER_NONE,   /* no tenant: none does, or one below those that do would be exceeded */
     BH_COVER_WITHIN, /* others within the lowest tenant whose guarantee would be exceeded: it is
                         they who use what the one below was promised */
     BH_COVER_ALL,    /* everybody: none above would be exceeded either */

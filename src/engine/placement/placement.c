@@ -244,7 +244,7 @@ bh_placement_offers(struct bh_finder *finder, uint32_t slot)
            && bh_capacity_accepts(gpu, finder->profile) && bh_capacity_offered(finder->search->engine, gpu);
 }
 
-/* The best spot on a node for one more partition. */
+/* The best place on a node for one more partition. */
 static bool
 placement_next_assignment(struct bh_finder *finder, const struct bh_plan *plan,
                           struct bh_assignment *ret_assignment, struct bh_score *ret_score)

@@ -11,7 +11,7 @@
 struct bh_assignment {
     uint32_t gpu; /* slot */
     uint32_t profile, start;
-    uint32_t reuse; /* an idle partition of the tenant, or of nobody, that stands there (slot), or 0 */
+    uint32_t reuse; /* an idle partition of the tenant, or of none, that stands there (slot), or 0 */
 };
 
 struct bh_plan {
@@ -74,7 +74,7 @@ bool bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const st
 void bh_placement_decide(const struct bh_engine *engine, const struct bh_plan *plan,
                          struct bh_decision *ret_decision);
 
-/* The idle partition of the tenant, or of nobody yet, that stands exactly there (slot), or 0. */
+/* The idle partition of the tenant, or of none yet, that stands exactly there (slot), or 0. */
 uint32_t bh_placement_idle(const struct bh_engine *engine, const struct bh_assignment *assignment,
                            uint32_t tenant);
 

@@ -12,7 +12,7 @@ struct bh_finder {
     const struct bh_need *need;
     uint32_t row, model, profile;
     uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
-    bool counts;         /* on this node nobody is imagined gone: what is counted is true */
+    bool counts;         /* on this node no job is imagined gone: what is counted is true */
     bool claims_bind;    /* bh_capacity_claims_bind */
     struct bh_candidates starts;
     uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
@@ -20,14 +20,14 @@ struct bh_finder {
     uint32_t alone, alone_gpu; /* a job (slot) beside which nothing may be carved there */
 };
 
-/* How good spots are; less is better, in this order. */
+/* How good places are; less is better, in this order. */
 struct bh_score {
     uint32_t nodes;
     uint32_t parts;         /* the least way to keep the SKU */
     uint32_t hot;           /* nodes of them that will be full soon, where that matters */
     uint32_t misfits;       /* partitions on GPUs that are kept for others, where that matters */
     uint32_t mixed;         /* nodes with jobs of the other kind, where that matters */
-    int64_t growth;         /* what it costs jobs to come: engine/gpu/pool.h, engine/stock.h */
+    int64_t growth;         /* what it costs jobs to come: engine/gpu/pool.h, engine/gpu/node_index.h */
     uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
     uint32_t node;          /* whole GPUs: the first node (slot) */
     uint32_t carve, unused; /* must be carved; GPU holds nothing else */
@@ -39,14 +39,14 @@ struct bh_score {
 struct bh_finder bh_finder_for(const struct bh_search *search, const struct bh_need *need, uint32_t row);
 
 /* Whether the job may have the row now: by its grade, as the models are closed to it, and by
- * the limits, of which the one that forbids it is told. */
+ * the limits, of which it names the one that forbids it. */
 bool bh_placement_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
                           struct bh_reason *ret_limit);
 
 /* The best plan for the finder's row, with its score.  False: there is no room for all members. */
 bool bh_placement_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score);
 
-/* The spots of a plan are many: copy those that are there. */
+/* The places of a plan are many: copy those that are there. */
 void bh_placement_copy(struct bh_plan *to, const struct bh_plan *from);
 
 bool bh_placement_better(const struct bh_score *a, const struct bh_score *b);
@@ -68,7 +68,7 @@ struct bh_node_request bh_placement_whole(const struct bh_engine *engine, const 
 bool bh_placement_offers(struct bh_finder *finder, uint32_t gpu);
 
 /* The best start on one GPU beside what the plan has there: of those that cost least, one
- * with an idle partition of the tenant, or of nobody, else the lowest.  Where something is declared
+ * with an idle partition of the tenant, or of none, else the lowest.  Where something is declared
  * to stand, or nothing may be carved (engine/alone.h), a partition that stands ready goes first.
  * False: there is no room. */
 bool bh_placement_assign(struct bh_finder *finder, const struct bh_plan *plan, uint32_t gpu,

@@ -152,7 +152,7 @@ shortcut_find_in_groups(const struct bh_engine *engine, struct bh_finder *finder
 
 /* ---- rows ---- */
 
-/* What can be told of all rows of the SKU that the job may have. */
+/* What is known of all rows of the SKU that the job may have. */
 static enum shortcut_answer
 shortcut_search(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
                 struct best *best)

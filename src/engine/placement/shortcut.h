@@ -3,7 +3,7 @@
 
 #include "engine/placement/placement.h"
 
-/* Places without a look at every node: whole GPUs by the packing index (engine/stock.h),
+/* Places without a look at every node: whole GPUs by the packing index (engine/gpu/node_index.h),
  * partitions by groups of GPUs that stand alike (engine/alike.h).
  *
  * A shortcut knows what stands where, not boundaries, links, or room that is kept for others;

@@ -4,7 +4,7 @@
 #include "engine/gpu/capacity.h"
 #include "engine/state/slots.h"
 
-/* A place of it is nobody's. */
+/* A place of it gets no new work. */
 static bool
 has_unclean(const struct bh_engine *engine, const struct gpu *gpu)
 {

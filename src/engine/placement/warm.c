@@ -50,7 +50,7 @@ bh_warm_tick(struct bh_engine *engine)
 
 /* ---- where ---- */
 
-/* Whether an idle partition may go for one that is nobody's. */
+/* Whether an idle partition may go for one that is of no tenant. */
 static bool
 warm_is_left(const struct bh_engine *engine, const struct partition *partition)
 {

@@ -10,7 +10,7 @@
 /* Room of one row of the SKU that is wanted. */
 struct bh_bound_request {
     struct bh_preemptor *preemptor;
-    const struct bh_search *search; /* nobody gone */
+    const struct bh_search *search; /* none gone */
     const struct bh_need *need;
     uint32_t row;
     bool claims_bind; /* bh_capacity_claims_bind: spares a look at each */

@@ -32,7 +32,7 @@ uint64_t bh_move_gpu_ms(bh_part_ns amount);
 /* The terms of settings.defrag from now on; zeros take the defaults. */
 void bh_move_configure(struct bh_engine *engine, const struct bh_defrag *defrag);
 
-/* When the job was last told to move, to the next full second; 0: never. */
+/* When the job was last ordered to move, to the next full second; 0: never. */
 uint64_t bh_move_last_ns(const struct job *job);
 
 /* Whether the job (slot) may be moved at that time. */

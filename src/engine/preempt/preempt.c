@@ -95,7 +95,7 @@ preempt_is_free(struct scheme *scheme, const struct preempt_target *target)
     return bh_placement_free(&scheme->search, scheme->placements, scheme->count);
 }
 
-/* Whoever stands in the way leaves, where he runs and may be asked. */
+/* The job that stands in the way leaves, where it runs and may be asked. */
 static bool
 preempt_send_away(struct scheme *scheme, uint32_t job)
 {
@@ -205,7 +205,7 @@ preempt_next_to_leave(const struct scheme *scheme, const struct preempt_target *
 }
 
 /* Extend the scheme so that the place is free.  For one on a GPU that is reset before it gives
- * room nobody leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
+ * room no job leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
  * when those who leave are the last on it. */
 static bool
 preempt_make_free(struct scheme *scheme, const struct preempt_target *target)
@@ -387,7 +387,7 @@ preempt_add_member(struct scheme *scheme, const struct bh_need *need, uint32_t n
     return true;
 }
 
-/* One more member: on the node of the one before it (`node`, which moves) where nobody else
+/* One more member: on the node of the one before it (`node`, which moves) where no other
  * leaves for that, else where it costs least. */
 static bool
 preempt_add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, uint32_t *node)
@@ -709,7 +709,7 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
             && (!preempt_find_scheme(work, &search, need, NULL)
                 || bh_placement_find(&search, need, &plan, NULL)))
         || !preempt_find_scheme(work, &search, need, &scheme))
-        return false; /* those who leave make room enough, or nobody can */
+        return false; /* those who leave make room enough, or none can */
     return preempt_claim_capacity(work, need->job, &scheme, ret_decision);
 }
 

@@ -31,7 +31,7 @@ bool bh_preempt_to_resume(struct work *work, const struct bh_search *search,
  * comes from outside. */
 bool bh_preempt_spent(const struct bh_engine *engine, uint32_t job);
 
-/* Whether the job (slot) has nobody leave just now, though it may soon: as many wait for room as
+/* Whether the job (slot) makes no other leave just now, though it may soon: as many wait for room as
  * can, or what it had claimed was taken from it a moment ago. */
 bool bh_preempt_pauses(const struct bh_engine *engine, uint32_t job);
 

@@ -89,7 +89,7 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *e
 /* ---- where it can begin reserve_soonest ---- */
 
 /* What is asked of a node, or of all (0): room for the need, or just these places. */
-struct reserve_wish {
+struct reserve_request {
     struct bh_search search;
     const struct bh_need *need; /* NULL: the places */
     const struct placement *placements;
@@ -104,23 +104,23 @@ struct reserve_offer {
     int64_t growth;
 };
 
-/* Whether the wish comes true by then. */
+/* Whether the request comes true by then. */
 static bool
-reserve_fits_by(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
+reserve_fits_by(struct reserve_request *request, uint64_t by_ns, struct reserve_offer *ret_offer)
 {
-    const struct bh_engine *engine = wish->search.engine;
+    const struct bh_engine *engine = request->search.engine;
     struct bh_plan plan;
 
-    wish->search.by_ns = by_ns;
-    ret_offer->count = wish->count;
+    request->search.by_ns = by_ns;
+    ret_offer->count = request->count;
     ret_offer->at_ns = by_ns;
     ret_offer->growth = 0;
-    ret_offer->node_id = node_at(engine, wish->node)->id;
-    if (!wish->need) {
-        memcpy(ret_offer->placements, wish->placements, wish->count * sizeof(struct placement));
-        return bh_placement_possible(&wish->search, wish->placements, wish->count);
+    ret_offer->node_id = node_at(engine, request->node)->id;
+    if (!request->need) {
+        memcpy(ret_offer->placements, request->placements, request->count * sizeof(struct placement));
+        return bh_placement_possible(&request->search, request->placements, request->count);
     }
-    if (!bh_placement_on(&wish->search, wish->need, wish->row, wish->node, &plan))
+    if (!bh_placement_on(&request->search, request->need, request->row, request->node, &plan))
         return false;
     ret_offer->growth = plan.growth;
     bh_placement_list(engine, &plan, ret_offer->placements);
@@ -175,20 +175,20 @@ reserve_insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct re
         reserve_insert_ends_on(engine, gpu, ends);
 }
 
-/* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
+/* When leases end where the request looks, on whole nodes: those beside may have to go, too. */
 static void
-reserve_list_ends(const struct reserve_wish *wish, struct reserve_ends *ends)
+reserve_list_ends(const struct reserve_request *request, struct reserve_ends *ends)
 {
-    const struct bh_engine *engine = wish->search.engine;
+    const struct bh_engine *engine = request->search.engine;
 
     ends->count = 0;
-    for (uint32_t i = 0; !wish->need && i < wish->count; i++)
-        reserve_insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->placements[i].gpu))->node,
-                                    ends);
-    if (wish->node)
-        reserve_insert_ends_of_node(engine, wish->node, ends);
-    for (uint32_t node = 0; wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
-        if (node_at(engine, node)->models >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
+    for (uint32_t i = 0; !request->need && i < request->count; i++)
+        reserve_insert_ends_of_node(engine,
+                                    gpu_at(engine, gpu_find(engine, request->placements[i].gpu))->node, ends);
+    if (request->node)
+        reserve_insert_ends_of_node(engine, request->node, ends);
+    for (uint32_t node = 0; request->need && !request->node && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node_at(engine, node)->models >> sku_at(engine, request->need->sku)->models[request->row] & 1)
             reserve_insert_ends_of_node(engine, node, ends);
 }
 
@@ -202,14 +202,14 @@ reserve_copy_offer(struct reserve_offer *to, const struct reserve_offer *from)
     to->growth = from->growth;
 }
 
-/* Whether the wish comes true by one of the ends: the span then ends, else begins there. */
+/* Whether the request comes true by one of the ends: the span then ends, else begins there. */
 static void
-reserve_try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t end_ns,
+reserve_try_end(struct reserve_request *request, struct reserve_ends *ends, uint64_t end_ns,
                 struct reserve_offer *best)
 {
     struct reserve_offer offer;
 
-    if (!reserve_fits_by(wish, end_ns, &offer)) {
+    if (!reserve_fits_by(request, end_ns, &offer)) {
         ends->after_ns = end_ns;
         return;
     }
@@ -217,17 +217,17 @@ reserve_try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t e
     ends->before_ns = end_ns;
 }
 
-/* Narrow the span to that between two ends, or an end and its edge: the wish does not come
+/* Narrow the span to that between two ends, or an end and its edge: the request does not come
  * true by the first and does by the second, as far as it did before. */
 static void
-reserve_narrow(struct reserve_wish *wish, struct reserve_ends *ends, struct reserve_offer *best)
+reserve_narrow(struct reserve_request *request, struct reserve_ends *ends, struct reserve_offer *best)
 {
     uint32_t low = 0, high = ends->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        reserve_try_end(wish, ends, ends->at[middle], best);
+        reserve_try_end(request, ends, ends->at[middle], best);
         if (ends->before_ns == ends->at[middle])
             high = middle;
         else
@@ -235,32 +235,32 @@ reserve_narrow(struct reserve_wish *wish, struct reserve_ends *ends, struct rese
     }
 }
 
-/* When the wish comes true first, at `by_ns` at the latest; room only grows with time.  Most
+/* When the request comes true first, at `by_ns` at the latest; room only grows with time.  Most
  * come true with the first end, so that it is tried before it is known that any will do. */
 static bool
-reserve_soonest(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
+reserve_soonest(struct reserve_request *request, uint64_t by_ns, struct reserve_offer *ret_offer)
 {
-    uint64_t now_ns = wish->search.engine->core.now_ns;
+    uint64_t now_ns = request->search.engine->core.now_ns;
     struct reserve_ends ends = { .after_ns = now_ns, .before_ns = by_ns };
     struct reserve_offer best;
 
-    if (by_ns != UINT64_MAX && !reserve_fits_by(wish, by_ns, &best))
+    if (by_ns != UINT64_MAX && !reserve_fits_by(request, by_ns, &best))
         return false;
-    if (reserve_fits_by(wish, now_ns, ret_offer)) {
+    if (reserve_fits_by(request, now_ns, ret_offer)) {
         ret_offer->at_ns = now_ns + LEAVING_NS;
         return true;
     }
-    reserve_list_ends(wish, &ends);
+    reserve_list_ends(request, &ends);
     if (by_ns == UINT64_MAX) {
         if (ends.count == 0)
             return false;
-        reserve_try_end(wish, &ends, ends.at[0], &best);
-        if (ends.before_ns == UINT64_MAX && !reserve_fits_by(wish, UINT64_MAX, &best))
+        reserve_try_end(request, &ends, ends.at[0], &best);
+        if (ends.before_ns == UINT64_MAX && !reserve_fits_by(request, UINT64_MAX, &best))
             return false;
-        reserve_list_ends(wish, &ends);
+        reserve_list_ends(request, &ends);
     }
-    for (; ends.count > 0; reserve_list_ends(wish, &ends))
-        reserve_narrow(wish, &ends, &best);
+    for (; ends.count > 0; reserve_list_ends(request, &ends))
+        reserve_narrow(request, &ends, &best);
     if (ends.before_ns == UINT64_MAX)
         return false;
     reserve_copy_offer(ret_offer, &best);
@@ -330,12 +330,12 @@ reserve_node_of_first_end(const struct bh_engine *engine, uint32_t model)
 }
 
 static bool
-reserve_prefer_soonest(struct reserve_wish *wish, uint32_t node, bool found, struct reserve_offer *best)
+reserve_prefer_soonest(struct reserve_request *request, uint32_t node, bool found, struct reserve_offer *best)
 {
     struct reserve_offer offer;
 
-    wish->node = node;
-    if (!reserve_soonest(wish, found ? best->at_ns : UINT64_MAX, &offer)
+    request->node = node;
+    if (!reserve_soonest(request, found ? best->at_ns : UINT64_MAX, &offer)
         || (found && !reserve_better(&offer, best)))
         return found;
     *best = offer;
@@ -345,19 +345,19 @@ reserve_prefer_soonest(struct reserve_wish *wish, uint32_t node, bool found, str
 /* The most promising node first: few others need a closer look then.  A gang looks for
  * nodes together. */
 static bool
-reserve_soonest_in_row(struct reserve_wish *wish, bool found, struct reserve_offer *best)
+reserve_soonest_in_row(struct reserve_request *request, bool found, struct reserve_offer *best)
 {
-    const struct bh_engine *engine = wish->search.engine;
-    uint32_t model = sku_at(engine, wish->need->sku)->models[wish->row];
+    const struct bh_engine *engine = request->search.engine;
+    uint32_t model = sku_at(engine, request->need->sku)->models[request->row];
     uint32_t first = reserve_node_of_first_end(engine, model);
 
-    if (first && wish->need->gang > 1)
-        return reserve_prefer_soonest(wish, 0, found, best);
+    if (first && request->need->gang > 1)
+        return reserve_prefer_soonest(request, 0, found, best);
     if (first)
-        found = reserve_prefer_soonest(wish, first, found, best);
+        found = reserve_prefer_soonest(request, first, found, best);
     for (uint32_t node = 0; first && bh_slot_next(engine, TABLE_NODE, &node);)
         if (node != first && (!found || reserve_first_end_ns(engine, node, model) <= best->at_ns))
-            found = reserve_prefer_soonest(wish, node, found, best);
+            found = reserve_prefer_soonest(request, node, found, best);
     return found;
 }
 
@@ -369,7 +369,7 @@ reserve_soonest_of_class(const struct bh_search *search, const struct bh_need *n
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct reserve_wish wish = {
+        struct reserve_request request = {
             .search = *search, .need = need, .row = row, .count = need->count * need->gang
         };
         struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
@@ -377,7 +377,7 @@ reserve_soonest_of_class(const struct bh_search *search, const struct bh_need *n
         if (headed >> sku->models[row] & 1 || !bh_placement_by(search->engine, need, row)
             || !bh_quota_permits(search, &wanted))
             continue;
-        found = reserve_soonest_in_row(&wish, found, ret_offer);
+        found = reserve_soonest_in_row(&request, found, ret_offer);
     }
     return found;
 }
@@ -388,11 +388,11 @@ reserve_soonest_to_resume(const struct bh_search *search, struct reserve_offer *
 {
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
-    struct reserve_wish wish = { .search = *search,
-                                 .placements = placements,
-                                 .count = bh_gang_places(search->engine, search->job, placements) };
+    struct reserve_request request = { .search = *search,
+                                       .placements = placements,
+                                       .count = bh_gang_places(search->engine, search->job, placements) };
 
-    return bh_quota_permits(search, &wanted) && reserve_soonest(&wish, UINT64_MAX, ret_offer);
+    return bh_quota_permits(search, &wanted) && reserve_soonest(&request, UINT64_MAX, ret_offer);
 }
 
 /* ---- the walk ---- */

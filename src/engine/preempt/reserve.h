@@ -9,7 +9,7 @@
  *
  * The first candidate in order that finds no room, and that no limit holds back, gets a
  * reservation: the places where it can begin soonest, and from when on they are free, by
- * the ends that can be told of the leases there (bh_lease_ends_ns).  Those who come after
+ * the ends that are known of the leases there (bh_lease_ends_ns).  Those who come after
  * it may stand there only when they certainly end by then; those who come before it need
  * not mind.  It may begin anywhere as soon as anything fits.
  *

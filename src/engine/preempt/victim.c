@@ -172,7 +172,7 @@ victim_side_of(struct bh_preemptor *preemptor, const struct bh_search *search, u
     return side;
 }
 
-/* The same with what guarantees say, worked out once with nobody gone. */
+/* The same with what guarantees say, worked out once with none gone. */
 static const struct bh_side *
 victim_judge_side(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {

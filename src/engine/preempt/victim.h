@@ -77,10 +77,10 @@ void bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *s
 bool bh_preemptor_any_victim(const struct bh_engine *engine);
 bool bh_preemptor_may(const struct bh_preemptor *preemptor, const struct bh_engine *engine);
 
-/* Whether the job (slot) may be asked, with nobody gone yet; notes `of_age_ns`. */
+/* Whether the job (slot) may be asked, with none gone yet; notes `of_age_ns`. */
 bool bh_victim_eligible(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 
-/* Whether the asker's guarantee holds against the job (slot), with nobody gone yet: no
+/* Whether the asker's guarantee holds against the job (slot), with none gone yet: no
  * guarantee protects it, and its side uses more than it is guaranteed. */
 bool bh_victim_borrows(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 
@@ -95,12 +95,12 @@ bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t f
 struct bh_cost bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 struct bh_cost bh_victims_cost(struct bh_preemptor *preemptor, const struct bh_search *search);
 
-/* What those who may be asked, with nobody gone yet, could give back of what is counted, or
+/* What those who may be asked, with none gone yet, could give back of what is counted, or
  * `enough` when it is that much at least; notes `of_age_ns`. */
 uint64_t bh_victims_could_free(struct bh_preemptor *preemptor, const struct bh_search *search,
                                const struct bh_filter *filter, uint64_t enough);
 
-/* Whether there is anybody who may be asked, with nobody gone yet; notes `of_age_ns`. */
+/* Whether there is a job that may be asked, with none gone yet; notes `of_age_ns`. */
 bool bh_victims_any(struct bh_preemptor *preemptor, const struct bh_search *search);
 
 /* Those who may make way, one after the other, in no order that matters; begin with job 0. */

@@ -48,7 +48,7 @@ decide_first_suspended(const struct bh_engine *engine, uint32_t job)
     return at;
 }
 
-/* Pieces at these places: idle ones of the tenant, as they are now, or new ones. */
+/* Partitions at these places: idle ones of the tenant, as they are now, or new ones. */
 static void
 decide_fill_partitions(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
                        struct bh_decision *decision)

@@ -156,7 +156,7 @@ bh_job_detach(struct work *work, uint32_t slot)
     BH_ASSERT(job->lease != 0);
     BH_ASSERT(job->state != BH_JOB_PENDING && job->state < BH_JOB_COMPLETED);
     BH_ASSERT(job->contract == BH_CONTRACT_NEVER || engine->core.preemptible_jobs[job->priority] > 0);
-    bh_effect_job(work, slot); /* while its lease can still be told */
+    bh_effect_job(work, slot); /* while its lease is still known */
     bh_preemptible_remove(engine, slot);
     job->lease = 0;
     job->state = BH_JOB_PENDING;

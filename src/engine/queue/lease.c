@@ -142,7 +142,7 @@ lease_move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
         hints->due_ns = to_ns;
 }
 
-/* Who never makes way helps nobody by going on. */
+/* A job that never makes way helps no other by running on. */
 static bool
 lease_matters_to_others(const struct bh_engine *engine, const struct lease *lease, enum lease_state next)
 {
@@ -268,7 +268,7 @@ lease_release_partitions(struct work *work, uint32_t slot)
             bh_partition_release(work, lease->parts[i]);
         }
     memset(lease->parts, 0, sizeof(lease->parts));
-    bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a decided on its way changes no ledger */
+    bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a partition on its way changes no ledger */
     bh_wake_queue(work->engine);
 }
 

@@ -30,7 +30,7 @@ struct lease_change {
     bool completed;                   /* ENDED: and its command was done */
     uint64_t at_ns;                   /* STARTED, ENDED: when, where that was before now; 0: now */
     uint64_t for_job;                 /* SUSPEND, STOP: id of who needs the room, or 0 */
-    bool at_once;                     /* STOP: one that stops already is told again, for its job has no
+    bool at_once;                     /* STOP: one that stops already is ordered again, for its job has no
                                          grace any more */
     uint32_t gpu;                     /* CARVE_FAILED: id */
     bool elsewhere, refused, scratch; /* START_FAILED, ENDED: as in their events */
@@ -57,7 +57,7 @@ bool bh_lease_queues_again(const struct job *job, enum bh_end_cause cause);
 /* A member's lease, in CARVING, for a job (slot) on a node (slot); partitions follow. */
 uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job, uint32_t node);
 
-/* Give the lease a decided: carve it, or lend an idle one. */
+/* Give the lease a partition: carve it, or lend an idle one. */
 void bh_lease_add_partition(struct work *work, uint32_t lease, uint32_t at,
                             const struct bh_partition *decided);
 

@@ -171,15 +171,15 @@ bool
 bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
                 const struct bh_queue_entry *b)
 {
-    int turn;
+    int order;
 
     if (a->cover != b->cover)
         return a->cover > b->cover;
     if (a->priority != b->priority)
         return a->priority > b->priority;
-    turn = bh_usage_compare(engine, a->tenant, b->tenant);
-    if (turn != 0)
-        return turn < 0;
+    order = bh_usage_compare(engine, a->tenant, b->tenant);
+    if (order != 0)
+        return order < 0;
     if (a->sequence != b->sequence)
         return a->sequence < b->sequence;
     return a->id < b->id;

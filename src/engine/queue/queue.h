@@ -27,17 +27,17 @@ struct bh_queue_entry {
 
 /* Whether `a` comes before `b`: those whom guarantees cover against more, then the higher
  * priority, then
- * whose tenant's turn it is (engine/account/usage.h), then the earlier, then the lower id.  Changes
- * with stirs only: turns are told as of the last one. */
+ * whose tenant comes first (engine/account/usage.h), then the earlier, then the lower id.  Changes
+ * with wakes only: that is worked out as of the last one. */
 bool bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
                      const struct bh_queue_entry *b);
 
 /* The next of all candidates that are not held, the first first; false when there is none
- * left.  Begin with bh_queue_rewind: nothing may change between but that they are parked. */
+ * left.  Begin with bh_queue_rewind: nothing may change between but that they are deferred. */
 void bh_queue_rewind(struct bh_engine *engine);
 bool bh_queue_next(struct bh_engine *engine, struct bh_queue_entry *ret_entry);
 
-/* It could not be helped: look again only after a stir, or from `until_ns` on. */
+/* It could not be helped: look again only after a wake, or from `until_ns` on. */
 void bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry, uint64_t until_ns);
 
 /* It could not be helped because a limit holds it back, and will not before there are news

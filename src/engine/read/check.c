@@ -83,33 +83,37 @@ check_is_zero(const void *bytes, size_t length)
     return length == 0;
 }
 
-static const char *const check_table_names[TABLES] = {
-    [TABLE_TENANT] = "tenant",   [TABLE_SKU] = "sku",
-    [TABLE_NODE] = "node",       [TABLE_GPU] = "gpu",
-    [TABLE_JOB] = "job",         [TABLE_LEASE] = "lease",
-    [TABLE_PARTITION] = "piece", [TABLE_CLASS] = "class",
-    [TABLE_GPU_GROUP] = "group", [TABLE_METERED] = "ledger row",
-};
-
 static bool
 check_table(struct check_inspection *in, enum table_kind kind)
 {
+    static const char *const names[TABLES] = {
+        [TABLE_TENANT] = "tenant",
+        [TABLE_SKU] = "sku",
+        [TABLE_NODE] = "node",
+        [TABLE_GPU] = "gpu",
+        [TABLE_JOB] = "job",
+        [TABLE_LEASE] = "lease",
+        [TABLE_PARTITION] = "partition",
+        [TABLE_CLASS] = "class",
+        [TABLE_GPU_GROUP] = "group",
+        [TABLE_METERED] = "ledger row",
+    };
     const struct table *table = &in->engine->tables[kind];
     size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
     uint32_t live = 0;
 
     if (!check_is_zero(bh_slot_at(in->engine, kind, 0), table->slot_size))
-        return check_report_broken(in, check_table_names[kind], 0, "slot 0 was written");
+        return check_report_broken(in, names[kind], 0, "slot 0 was written");
     for (uint32_t slot = 1; slot <= table->high; slot++) {
         const struct slot *at = bh_slot_at(in->engine, kind, slot);
 
         live += at->id != 0;
         if (at->id && bh_slot_find(in->engine, kind, at->id) != slot)
-            return check_report_broken(in, check_table_names[kind], at->id, "its index does not find it");
+            return check_report_broken(in, names[kind], at->id, "its index does not find it");
         if (!at->id && !check_is_zero((const char *)at + head, table->slot_size - head))
-            return check_report_broken(in, check_table_names[kind], slot, "a free slot is not zero");
+            return check_report_broken(in, names[kind], slot, "a free slot is not zero");
     }
-    return live == table->live || check_report_broken(in, check_table_names[kind], live, "miscounted");
+    return live == table->live || check_report_broken(in, names[kind], live, "miscounted");
 }
 
 static bool
@@ -119,31 +123,6 @@ check_tables(struct check_inspection *in)
         if (!check_table(in, (enum table_kind)kind))
             return false;
     return true;
-}
-
-/* Each row by itself: what asserts rely on. */
-static bool
-check_rows(struct check_inspection *in)
-{
-    static bool (*const sound[TABLES])(const struct bh_engine *, uint32_t) = {
-        [TABLE_TENANT] = bh_sound_tenant,
-        [TABLE_SKU] = bh_sound_sku,
-        [TABLE_NODE] = bh_sound_node,
-        [TABLE_GPU] = bh_sound_gpu,
-        [TABLE_JOB] = bh_sound_job,
-        [TABLE_LEASE] = bh_sound_lease,
-        [TABLE_PARTITION] = bh_sound_partition,
-        [TABLE_CLASS] = bh_sound_class,
-    };
-
-    for (uint32_t kind = 0; kind < TABLES; kind++)
-        for (uint32_t slot = 0; sound[kind] && bh_slot_next(in->engine, (enum table_kind)kind, &slot);)
-            if (!sound[kind](in->engine, slot))
-                return check_report_broken(in, check_table_names[kind], slot, "is not sound");
-    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-        if (in->engine->core.claims[i].job && !bh_sound_claim(in->engine, &in->engine->core.claims[i]))
-            return check_report_broken(in, "claim", i, "is not sound");
-    return bh_sound_core(in->engine) || check_report_broken(in, "core", 0, "is not sound");
 }
 
 /* ---- what is expected ---- */
@@ -161,13 +140,13 @@ check_shapes(struct check_inspection *in)
         if (partition->tenant != 0 || partition->state == BH_PARTITION_CLEARING)
             continue;
         if (partition->lease || partition->profile >= PROFILES_MAX)
-            return check_report_broken(in, "piece", partition->id, "nobody's, but leased");
+            return check_report_broken(in, "partition", partition->id, "of no tenant, but leased");
         unheld[partition->profile]++;
     }
     for (uint32_t i = 0; i < PROFILES_MAX; i++)
         wanted += shapes->ready[i] > 0;
     if (memcmp(unheld, shapes->unheld, sizeof(unheld)) != 0 || wanted != shapes->wanted)
-        return check_report_broken(in, "pieces", wanted, "those of nobody are miscounted");
+        return check_report_broken(in, "partition", wanted, "those of no tenant are miscounted");
     return true;
 }
 
@@ -227,43 +206,43 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
     struct bh_occupancy occupancy = { .share_limit = gpu->share_scale };
     uint32_t idle = 0, leased = 0, stuck = 0;
 
-    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(in->engine, at)) {
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(in->engine, at);
 
         idle += partition->state == BH_PARTITION_IDLE;
         leased += partition->state == BH_PARTITION_LEASED;
         stuck += partition->stuck;
         if (partition->gpu != slot)
-            return check_report_broken(in, "piece", partition->id, "stands on another GPU than its list");
+            return check_report_broken(in, "partition", partition->id, "stands on another GPU than its list");
         if ((partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED)
             && !check_stack_part(gpu, partition, &occupancy))
-            return check_report_broken(in, "piece", partition->id, "the geometry forbids it there");
+            return check_report_broken(in, "partition", partition->id, "the geometry forbids it there");
         if (partition->state == BH_PARTITION_LEASED && !partition->lease)
-            return check_report_broken(in, "piece", partition->id, "leased to nobody");
+            return check_report_broken(in, "partition", partition->id, "leased, but not held by a lease");
         if (partition->unheard
             != (partition->state == BH_PARTITION_LEASED && !node_at(in->engine, gpu->node)->up))
-            return check_report_broken(in, "piece", partition->id,
+            return check_report_broken(in, "partition", partition->id,
                                        "its tenant is charged, or not, against its node");
         if (partition->unclean && partition->state != BH_PARTITION_CLEARING
             && !(partition->state == BH_PARTITION_CARVING && partition->gone))
-            return check_report_broken(in, "piece", partition->id, "in use, and not clean");
+            return check_report_broken(in, "partition", partition->id, "in use, and not clean");
         if ((partition->state == BH_PARTITION_IDLE || partition->state == BH_PARTITION_CLEARING)
             && partition->lease)
-            return check_report_broken(in, "piece", partition->id, "idle, but has a lease");
+            return check_report_broken(in, "partition", partition->id, "idle, but has a lease");
     }
     if (gpu->occupancy.share_limit > gpu->share_limit || !gpu->occupancy.shared != !gpu->share_scale)
         return check_report_broken(in, "gpu", gpu->id, "is shared beyond what the site allows");
     occupancy.share_limit = gpu->occupancy.share_limit;
     if (memcmp(&occupancy, &gpu->occupancy, sizeof(occupancy)) != 0)
-        return check_report_broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
-    occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: sold to nobody */
-    for (uint32_t at = gpu->first_partition; at; at = bh_partition_after(in->engine, at))
+        return check_report_broken(in, "gpu", gpu->id, "its occupancy is not that of its partitions");
+    occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: not sold */
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu)
         if (partition_at(in->engine, at)->state == BH_PARTITION_IDLE
             && !check_stack_part(gpu, partition_at(in->engine, at), &occupancy))
-            return check_report_broken(in, "piece", partition_at(in->engine, at)->id,
+            return check_report_broken(in, "partition", partition_at(in->engine, at)->id,
                                        "idle where the geometry forbids it");
     if (idle != gpu->idle || leased != gpu->leased || stuck != gpu->stuck)
-        return check_report_broken(in, "gpu", gpu->id, "pieces miscounted");
+        return check_report_broken(in, "gpu", gpu->id, "partitions are miscounted");
     return true;
 }
 
@@ -302,7 +281,7 @@ check_counts(struct check_inspection *in, uint32_t slot)
     const struct node *node = node_at(in->engine, slot);
     uint32_t empty = 0, open = 0;
 
-    for (uint32_t at = node->first_gpu; at; at = bh_gpu_after(in->engine, at)) {
+    for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
         const struct gpu *gpu = gpu_at(in->engine, at);
         bool offered = bh_capacity_offered(in->engine, gpu);
 
@@ -379,16 +358,16 @@ check_held(struct check_inspection *in, const struct lease *lease, uint32_t slot
         if (!lease->parts[i] && (aside || stopping_aside))
             continue;
         if (!lease->parts[i] || aside)
-            return check_report_broken(in, "lease", lease->id, "does not hold all its pieces");
+            return check_report_broken(in, "lease", lease->id, "does not hold all its partitions");
         if (partition->lease != slot || partition->profile != lease->placements[i].profile
             || partition->start != lease->placements[i].start
             || gpu_at(in->engine, partition->gpu)->id != lease->placements[i].gpu)
-            return check_report_broken(in, "lease", lease->id, "its piece is not where it says");
+            return check_report_broken(in, "lease", lease->id, "its partition is not where it says");
         if (partition->state == BH_PARTITION_CARVING && lease->state != LEASE_CARVING
             && lease->state != LEASE_RECARVING && lease->state != LEASE_STOPPING)
-            return check_report_broken(in, "lease", lease->id, "runs on a piece that is not carved");
+            return check_report_broken(in, "lease", lease->id, "runs on a partition that is not carved");
         if (gpu_at(in->engine, partition->gpu)->node != lease->node)
-            return check_report_broken(in, "lease", lease->id, "its pieces stand on several nodes");
+            return check_report_broken(in, "lease", lease->id, "its partitions stand on several nodes");
     }
     return true;
 }
@@ -478,7 +457,7 @@ check_leases(struct check_inspection *in)
     if (members != in->engine->tables[TABLE_LEASE].live)
         return check_report_broken(in, "leases", members, "some belong to no gang");
     if (held != leased)
-        return check_report_broken(in, "pieces", leased, "held, but not all by leases that know it");
+        return check_report_broken(in, "partition", leased, "held, but not all by leases that know it");
     if (suspended != core->suspended
         || memcmp(preemptible_jobs, core->preemptible_jobs, sizeof(preemptible_jobs)) != 0)
         return check_report_broken(in, "leases", suspended, "miscounted");
@@ -574,7 +553,7 @@ check_reserved(struct check_inspection *in)
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);)
         counted += gpu_at(in->engine, slot)->claimed;
-    return counted == kept || check_report_broken(in, "gpus", counted, "count room that nobody keeps");
+    return counted == kept || check_report_broken(in, "gpus", counted, "count room that is not kept");
 }
 
 /* The job is leaving its places, to be queued again: those that are kept for it are new. */
@@ -616,7 +595,7 @@ check_claims(struct check_inspection *in)
     return count == in->engine->core.claim_count || check_report_broken(in, "claims", count, "miscounted");
 }
 
-/* No more was moved in the hour that is counted in than is counted, and nobody who must not
+/* No more was moved in the hour that is counted in than is counted, and no job that must not
  * be. */
 static bool
 check_moves(struct check_inspection *in)
@@ -738,7 +717,7 @@ check_ledger(struct check_inspection *in)
 /* ---- what was decided ---- */
 
 /* When the engine has nothing left to decide, no head of a queue could be placed; in
- * particular nobody waits whose guarantee would cover what others were given. */
+ * particular no job waits whose guarantee would cover what others were given. */
 static bool
 check_decided(struct check_inspection *in)
 {
@@ -780,11 +759,11 @@ check_due(struct check_inspection *in)
             || bh_health_due_ns(in->engine, slot) < hints->due_ns)
             return check_report_broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
     if (hints->due_known && bh_warm_retry_ns(in->engine) < hints->due_ns)
-        return check_report_broken(in, "pieces", hints->due_ns, "are to be carved unnoticed");
+        return check_report_broken(in, "partition", hints->due_ns, "are to be carved unnoticed");
     return true;
 }
 
-/* Whom a limit holds back and nobody's leaving would help is left alone only as long as that
+/* A class that a limit holds back and no job's leaving would help is left alone only as long as that
  * is so; and the ends of leases are as they were remembered. */
 static bool
 check_hints(struct check_inspection *in)
@@ -814,6 +793,5 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_all_jobs(&in) && check_claims(&in) && check_reserved(&in) && check_tenants(&in)
            && check_ledger(&in) && check_decided(&in) && check_hints(&in) && check_due(&in)
-           && check_shapes(&in) && check_expected(&in) && check_moves(&in) && check_derived(&in)
-           && check_rows(&in);
+           && check_shapes(&in) && check_expected(&in) && check_moves(&in) && check_derived(&in);
 }

@@ -118,7 +118,7 @@ whatever_is_broken_is_found(void **state)
         void (*sabotage)(struct bh_engine *engine);
         const char *text;
     } cases[] = {
-        { "held twice", held_twice, "lease 2: its piece is not where it says" },
+        { "held twice", held_twice, "lease 2: its partition is not where it says" },
         { "overlapping", overlapping, "the geometry forbids it there" },
         { "usage", lost_usage, "tenant 2: its use is not that of its leases" },
         { "time", lost_time, "ledger 0: tenants' usage is not that of the GPUs" },
@@ -133,8 +133,8 @@ whatever_is_broken_is_found(void **state)
         { "out of step", out_of_step, "job 4: has members in states that do not go together" },
         { "room uncounted", reserved_uncounted, "gpu 1: what is kept on it is miscounted" },
         { "room on no GPU", reserved_nowhere, "gpu 99: what is kept on it is miscounted" },
-        { "room of nobody", counted_for_nobody, "count room that nobody keeps" },
-        { "a slot of zeroes", dirty_slot, "piece 0: slot 0 was written" },
+        { "room of nobody", counted_for_nobody, "count room that is not kept" },
+        { "a slot of zeroes", dirty_slot, "partition 0: slot 0 was written" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

@@ -38,7 +38,7 @@ why_is_stopping(const struct bh_engine *engine, uint32_t lease)
 }
 
 /* By when the lease has left at the latest: a limit strikes, whether it counts already or not, or
- * the grace is over of one that was told to end.  UINT64_MAX: nobody knows. */
+ * the grace is over of one that was ordered to end.  UINT64_MAX: not known. */
 static uint64_t
 why_leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
 {
@@ -51,7 +51,7 @@ why_leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
     return job->deadline_ns ? job->deadline_ns : UINT64_MAX;
 }
 
-/* Name the lease that frees up first; one of which nobody knows counts as never. */
+/* Name the lease that frees up first; one of which it is not known counts as never. */
 static void
 why_name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason *reason)
 {
@@ -406,7 +406,7 @@ why_holds_at(const struct bh_engine *engine, uint32_t slot, const struct placeme
 }
 
 /* When the room that is reserved for the job comes free, and who leaves it last.  Those who were
- * told to end count to the end of their grace.  It is no promise where any other that must leave
+ * ordered to end count to the end of their grace.  It is no promise where any other that must leave
  * has no limit that ends it by then. */
 static void
 why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
@@ -658,7 +658,7 @@ why_no_capacity(const struct bh_search *search, struct bh_need *need, const stru
     }
 }
 
-/* Whether it waits for room that others hold: of its own tenant's limit (`whose`) nobody else
+/* Whether it waits for room that others hold: of its own tenant's limit (`whose`) no other
  * has any. */
 static bool
 why_waits_for_others(const struct bh_reason *reason, uint32_t tenant, uint32_t whose)

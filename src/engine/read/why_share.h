@@ -10,7 +10,7 @@ bool bh_why_unshared(const struct bh_engine *engine, uint32_t sku);
 
 /* What is in the way on the GPU that is nearest to having room, when only shares keep the SKU:
  * BH_REASON_SHARE_MEMORY where compute would do, BH_REASON_SHARE_MODE where all that may be
- * shared are carved or whole; who holds it is not told.  False, and nothing told: something else is. */
+ * shared are carved or whole; who holds it is not said.  False, and nothing said: something else is. */
 bool bh_why_share(const struct bh_search *search, const struct bh_need *need, struct bh_reason *ret_reason);
 
 #endif

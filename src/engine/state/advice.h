@@ -6,7 +6,7 @@
 
 #include "model/ids.h"
 
-/* What was worked out beside the engine and is told to it: what forecasts expect, which jobs
+/* What was worked out beside the engine and is reported to it: what forecasts expect, which jobs
  * to move.  Plain values, payloads of events (engine/state/event.h). */
 
 enum bh_advice_of { BH_ADVICE_TENANT, BH_ADVICE_NODE, BH_ADVICE_PARTITIONS, BH_ADVICE_OFS };
@@ -22,7 +22,7 @@ struct bh_ev_advice {
                             GPU-equivalents in parts, at most BH_AMOUNT_MAX */
     bh_node_id node;     /* NODE */
     bool hot;            /* it will be full soon */
-    uint32_t profile;    /* PIECES: a MIG profile */
+    uint32_t profile;    /* PARTITIONS: a MIG profile */
     uint32_t ready;      /* partitions that should stand ready, at most BH_READY_MAX */
 };
 

@@ -44,7 +44,7 @@ enum {
 #define BH_DEFRAG_LOST_MAX_GPU_S (UINT64_C(1) << 40)
 
 /* How the site schedules; holds from then on.  Until the first such event: fair_tree, the
- * defaults above, backfill, no least run time, no use of forecasts, and nobody is moved. */
+ * defaults above, backfill, no least run time, no use of forecasts, and no job is moved. */
 struct bh_ev_settings {
     enum bh_queue_order order;
     bool backfill;           /* others may use what the first one waits for meanwhile */
@@ -93,7 +93,7 @@ struct bh_ev_tenant {
     uint64_t limit;          /* GPU-equivalents in parts; BH_UNLIMITED */
     uint64_t guarantee;      /* same unit; 0 is none */
     uint64_t withhold;       /* of the guarantee, what is not lent while it is idle */
-    uint64_t min_runtime_ns; /* its leases make way for nobody before; 0: not said */
+    uint64_t min_runtime_ns; /* its leases make way for no other before; 0: not said */
     uint64_t user_limit;     /* GPU-equivalents in parts of one principal; 0 is none */
     uint32_t weight;         /* its share beside its siblings, of what is not guaranteed;
                                 0 takes BH_WEIGHT_DEFAULT, at most BH_WEIGHT_MAX */
@@ -116,7 +116,7 @@ struct bh_ev_sku {
     uint64_t price; /* micro-units of money for one partition and hour */
 };
 
-/* What shall stand on a GPU (engine/standing.h). */
+/* What shall stand on a GPU (engine/gpu/layout.h). */
 enum { BH_LAYOUT_MAX = 7 };
 
 enum bh_layout_mode {

@@ -18,7 +18,7 @@ void bh_effect_partition(struct work *work, enum bh_effect_kind kind, uint32_t p
 /* An effect on a GPU (slot): RESET or TEST. */
 void bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t gpu);
 
-/* The job's (slot) public state changed; told once in a step, as it is in the end. */
+/* The job's (slot) public state changed; reported once in a step, as it is in the end. */
 void bh_effect_job(struct work *work, uint32_t job);
 
 /* The effect again that a lease, a partition or a GPU waits for. */

@@ -2,6 +2,9 @@
 
 #include "base/attr.h"
 
+/* Names in records and journals: "piece" is their old word for a partition, "shape" for one that
+ * is carved ahead.  A format keeps its words. */
+
 const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_TICK] = "tick",
     [BH_EV_TENANT] = "tenant",

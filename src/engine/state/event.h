@@ -170,7 +170,7 @@ enum bh_decision_kind {
     BH_DO_UNCLAIM,   /* that room will not come free after all */
     BH_DO_RESERVE,   /* room (partitions) is kept from at_ns on for one who must wait; anew or not */
     BH_DO_UNRESERVE, /* that room is not kept any more */
-    BH_DO_WARM,      /* a partition is carved for whoever comes first: no job, no lease */
+    BH_DO_WARM,      /* a partition is carved for the job that comes first: no job, no lease */
     BH_DO_CLEAR,     /* an idle partition goes, because another layout was declared */
     BH_DECISION_KINDS
 };
@@ -227,10 +227,10 @@ struct bh_effect {
     bh_lease_id lease;
     bh_job_id job;
     struct bh_partition
-        partition; /* CARVE, DESTROY; and for whom: 0 is nobody yet; its GPU alone: RESET, TEST */
+        partition; /* CARVE, DESTROY; and for which tenant: 0 is none yet; its GPU alone: RESET, TEST */
     bh_tenant_id tenant;
     uint64_t grace_ns; /* STOP */
-    uint32_t signal;   /* STOP: what it is told to end with; 0: SIGTERM */
+    uint32_t signal;   /* STOP: what it is asked to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so
      * how it ended is said here: cause and exit status as in bh_ev_ended, with the
      * lease and node that its first member had. */

@@ -144,7 +144,7 @@ mig_find_figure(const struct bh_mig *mig, const struct bh_occupancy *occupancy, 
 
 /* ---- working the figures out ---- */
 
-/* Pieces that stand together. */
+/* Partitions that stand together. */
 struct mig_layout {
     struct bh_occupancy occupancy;
     uint32_t count;

@@ -37,7 +37,7 @@
 
 enum {
     BH_MIG_SHAPES_MAX = 8,
-    BH_MIG_FIGURES_MAX = 640, /* occupancies told apart; the table's models have at most
+    BH_MIG_FIGURES_MAX = 640, /* occupancies distinguished; the table's models have at most
                                  585.  Those past it are judged as below */
     BH_MIG_ONE = 4096,        /* of soon_p and of the pool's sums */
     BH_MIG_WEIGHT_MAX = 1 << 24,

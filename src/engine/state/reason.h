@@ -41,7 +41,7 @@ struct bh_gpu_form_reason {
 enum bh_guarantee_cause {
     BH_GUARANTEE_NO_CAUSE,    /* none does, or it waits for something else */
     BH_GUARANTEE_USED,        /* it has no room for the job */
-    BH_GUARANTEE_NO_BORROWER, /* nobody who does not share it uses more than he is guaranteed */
+    BH_GUARANTEE_NO_BORROWER, /* no tenant that does not share it uses more than it is guaranteed */
     BH_GUARANTEE_NEVER,       /* those who do run with the contract never */
     BH_GUARANTEE_YOUNG,       /* they have not run for the time that they were promised */
     BH_GUARANTEE_RESET,       /* they stand on GPUs that are reset before they give room */
@@ -68,18 +68,18 @@ struct bh_reason {
     bh_sku_id sku;
     bh_job_id job; /* who holds it, or who it is for */
     bh_gpu_id gpu;
-    uint32_t model;                       /* enum bh_gpu_model */
-    uint64_t limit, used, wanted;         /* parts, or partitions where a SKU is named */
-    uint64_t free_partitions;             /* NO_SHAPE: parts that are free but in other shapes */
-    uint64_t expected;                    /* KEPT_FORECAST: parts that the tenant may want of its guarantee */
-    uint64_t frees_at_ns;                 /* by time limits, at the latest; 0 is unknown */
-    bool leaving;                         /* then the grace of `job` is over, which is told to end already */
-    bool assumed;                         /* frees_at_ns counts on an assumed run time: it may be later */
-    bh_job_id preempted_for;              /* whatever the code: who a job that waits was stopped for */
-    uint64_t moved_ns;                    /* whatever the code: when it was last moved, 0 never; and for */
-    bh_job_id moved_for;                  /* whom, 0: to join free room, or to leave a GPU */
-    enum bh_reason_code also;             /* NO_CAPACITY, NO_SHAPE: why another GPU, which could hold it, */
-    bh_gpu_id also_gpu;                   /* gets no work; NONE: there is none such */
+    uint32_t model;               /* enum bh_gpu_model */
+    uint64_t limit, used, wanted; /* parts, or partitions where a SKU is named */
+    uint64_t free_partitions;     /* NO_SHAPE: parts that are free but in other shapes */
+    uint64_t expected;            /* KEPT_FORECAST: parts that the tenant may want of its guarantee */
+    uint64_t frees_at_ns;         /* by time limits, at the latest; 0 is unknown */
+    bool leaving;                 /* then the grace of `job` is over, which is ordered to end already */
+    bool assumed;                 /* frees_at_ns counts on an assumed run time: it may be later */
+    bh_job_id preempted_for;      /* whatever the code: who a job that waits was stopped for */
+    uint64_t moved_ns;            /* whatever the code: when it was last moved, 0 never; and for */
+    bh_job_id moved_for;          /* whom, 0: to join free room, or to leave a GPU */
+    enum bh_reason_code also;     /* NO_CAPACITY, NO_SHAPE: why another GPU, which could hold it, */
+    bh_gpu_id also_gpu;           /* gets no work; NONE: there is none such */
     struct bh_guarantee_reason guarantee; /* of jobs that wait for room that others hold */
     struct bh_gpu_form_reason form;       /* of RUNNING, and of jobs that wait for room */
 };

@@ -4,7 +4,7 @@
 #include "engine/state/event.h"
 #include "engine/state/states.h"
 
-/* The rows of the engine's slot tables.  Slots are numbered from 1; slot 0 is nobody, so a
+/* The rows of the engine's slot tables.  Slots are numbered from 1; slot 0 is none, so a
  * zeroed link points nowhere.  Every row begins with its id; that of a free slot is all zero
  * but for the link of the free list. */
 
@@ -106,7 +106,7 @@ struct gpu_health {
     uint8_t served, unused[3]; /* counted in core.to_service */
 };
 
-/* What shall stand on a GPU, by declaration: engine/standing.h. */
+/* What shall stand on a GPU, by declaration: engine/gpu/layout.h. */
 struct gpu_layout {
     uint8_t profiles[BH_LAYOUT_MAX], starts[BH_LAYOUT_MAX];
     uint8_t count, mode; /* enum bh_layout_mode */
@@ -119,7 +119,7 @@ struct gpu {
     uint32_t next_free;
     uint32_t node, next_on_node;
     uint32_t model;
-    uint32_t first_partition;      /* slots, linked by part.next_on_gpu, latest first */
+    uint32_t first_partition;      /* slots, linked by partition.next_on_gpu, latest first */
     uint32_t idle, leased, stuck;  /* partitions in those states */
     uint64_t retry_ns;             /* when to try again to destroy the stuck ones; 0: none waits */
     struct bh_occupancy occupancy; /* of the partitions that are carving or leased */
@@ -196,7 +196,7 @@ struct job {
     uint8_t signal;  /* of a checkpoint */
     uint8_t claims;  /* how often it claimed room in that window */
     int32_t verdict_status;
-    uint32_t moved_s; /* when it was last told to move, rounded up; 0: never */
+    uint32_t moved_s; /* when it was last ordered to move, rounded up; 0: never */
 };
 
 enum lease_state {
@@ -235,15 +235,15 @@ struct partition {
     uint32_t next_free;
     uint32_t gpu, next_on_gpu;
     uint32_t lease;  /* slot; of LEASED, or CARVING for it */
-    uint32_t tenant; /* id: who holds it, or held it last; 0: nobody since it was carved */
+    uint32_t tenant; /* id: who holds it, or held it last; 0: none since it was carved */
     uint32_t profile;
     uint64_t order; /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;
-    uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: nobody yet */
+    uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: none yet */
     uint8_t unclean;      /* scrubs of it that failed, counted no further than is of use */
     uint8_t evict;        /* why its lease must end (enum bh_end_cause), or 0 */
     uint16_t start;
-    uint8_t unheard; /* LEASED, and its node is down: nobody is charged yet (ADR 0064) */
+    uint8_t unheard; /* LEASED, and its node is down: no tenant is charged yet (ADR 0064) */
     uint8_t unused[3];
     uint64_t unheard_ns; /* since when */
 };

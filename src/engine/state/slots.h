@@ -19,7 +19,7 @@ bh_block_at(const struct bh_engine *engine, uint64_t offset)
     return (char *)(uintptr_t)engine + offset;
 }
 
-/* The slot's record; slot 0 is a record of zeroes that nobody writes. */
+/* The slot's record; slot 0 is a record of zeroes that is never written. */
 static inline void *
 bh_slot_at(const struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 {

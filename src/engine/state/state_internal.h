@@ -56,7 +56,7 @@ struct pool {
     uint32_t unused;
 };
 
-/* What was asked for of whole GPUs, by members: engine/stock.h. */
+/* What was asked for of whole GPUs, by members: engine/gpu/node_index.h. */
 enum { WANTS_MAX = 32 };
 struct demand_row {
     uint64_t models; /* bits */
@@ -72,8 +72,8 @@ struct demand {
     struct demand_row asked[WANTS_MAX], expected[WANTS_MAX];
 };
 
-/* Pieces that nobody has held since they were carved, by profile: how many there should be
- * and are, carved or being carved (engine/shape.h). */
+/* Partitions that no tenant has held since they were carved, by profile: how many there should be
+ * and are, carved or being carved (engine/placement/warm.h). */
 enum { PROFILES_MAX = 128 };
 struct shapes {
     uint64_t retry_ns; /* a carve failed: none before the tick then; 0: none did */
@@ -111,7 +111,7 @@ struct core {
     uint64_t used, used_models[MODELS_MAX];       /* GPU-equivalents of all tenants */
     struct bh_ev_settings settings;
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
-    uint64_t turned_ns;          /* whose turn it is was told then: when generation moved last */
+    uint64_t turned_ns;          /* the order of tenants is as of then: when generation moved last */
     uint64_t window;             /* moves with what happens from outside, and with each end */
     uint32_t preemptible_jobs[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
     uint32_t claim_count, reserved;               /* all claims; those that are reservations */
@@ -161,14 +161,14 @@ struct hints {
 struct hint {
     uint64_t generation; /* + 1: could not be placed then */
     uint64_t until_ns;   /* look again from then on; 0: no need */
-    uint64_t blocked_at; /* hints.news + 1: a limit holds it back, and nobody's leaving would help */
+    uint64_t blocked_at; /* hints.changes + 1: a limit holds it back, and no job's leaving would help */
     uint32_t within;     /* tenant (slot): nothing else changes that, but what happens below it */
     uint32_t unused;
 };
 
 struct tenant_hint {
-    uint64_t changes;     /* hints.news when something happened that could help somebody below */
-    uint32_t first, last; /* jobs (slots) that may make way: engine/way.h */
+    uint64_t changes;     /* hints.changes when something happened that could help somebody below */
+    uint32_t first, last; /* jobs (slots) that may make way: engine/queue/preemptible.h */
 };
 
 struct node_hint {

@@ -38,7 +38,7 @@ enum bh_partition_state {
     BH_PARTITION_STATES
 };
 
-/* Pieces asked for lately of a model that can be carved, by shape (engine/state/mig.h): what room
+/* Partitions asked for lately of a model that can be carved, by shape (engine/state/mig.h): what room
  * is priced by.  False when no such GPU was seen, or too many other models were. */
 struct bh_demand_view {
     uint32_t shapes;

@@ -12,16 +12,16 @@ void bh_wake_class(struct bh_engine *engine, uint32_t class);
 /* Something freed up that could help a waiting job. */
 void bh_wake_queue(struct bh_engine *engine);
 
-/* The tenant (slot) took room.  That helps nobody, unless a guarantee says something of it: what
+/* The tenant (slot) took room.  That helps no other, unless a guarantee says something of it: what
  * was kept back is in use now, others of the tenant are no longer protected, or do not come
- * first any more; or room is reserved, and it is somebody else's turn now. */
+ * first any more; or room is reserved, and another tenant comes first now. */
 void bh_wake_after_taking(struct bh_engine *engine, uint32_t tenant);
 
 /* Something happened that could help those who wait below the tenant (slot), by what limits
  * and guarantees say, or by whom they could make leave; 0: anybody. */
 void bh_wake_below(struct bh_engine *engine, uint32_t tenant);
 
-/* A stir because of something from outside, or because a job ended: whoever has made
+/* A wake because of something from outside, or because a job ended: a job that has made
  * room as often as a job may, may do so again. */
 void bh_wake_window(struct bh_engine *engine);
 

@@ -31,7 +31,7 @@ struct work {
     struct bh_step *step;
     uint64_t now_ns, seq;
     uint64_t ended_ns; /* when the job ended that is ended just now; 0: now */
-    bool lost;         /* nobody knows when: it was not heard of since its node went */
+    bool lost;         /* not known when: it was not heard of since its node went */
     struct rest rest;  /* being applied */
     /* jobs (slots) that are to make way for the job (id) that claimed room last */
     uint64_t victims_for;

@@ -16,7 +16,7 @@
 /* How long a job waits before it makes room again when room did not come free. */
 #define COOL_DOWN_NS 10000000000ull
 
-/* Whether a recorded decided can be carved, or lent to the tenant. */
+/* Whether a recorded partition can be carved, or lent to the tenant. */
 static bool
 apply_partition_fits(const struct bh_engine *engine, const struct bh_partition *decided, uint32_t tenant,
                      uint32_t node)

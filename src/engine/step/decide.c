@@ -337,7 +337,7 @@ decide_help_first(struct work *work, struct bh_decision *ret_decision)
     return bh_reserve_give_up(engine, &walk, ret_decision);
 }
 
-/* The earliest time for which a candidate is parked. */
+/* The earliest time for which a candidate is deferred. */
 static void
 decide_set_wake(struct bh_engine *engine)
 {

@@ -45,7 +45,7 @@ step_admit(struct work *work, const struct bh_event *event)
     bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
     if (half_life_ns != engine->core.half_life_began_ns)
-        bh_wake_queue(engine); /* what was used is rounded: turns may change */
+        bh_wake_queue(engine); /* what was used is rounded: the order of tenants may change */
     bh_jobs_reap(engine);
     bh_transition(work, event);
     return BH_OK;

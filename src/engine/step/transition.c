@@ -307,7 +307,7 @@ transition_miss_partition(struct work *work, uint32_t slot, uint32_t rc)
         bh_layout_update(engine, gpu);
         return;
     }
-    bh_partition_mark_lost(work, slot);
+    bh_partition_set_lost(work, slot);
     BH_ASSERT(bh_lease_allows(engine, lease, change.event));
     if (carving)
         bh_lease_step(work, lease, &change);
@@ -322,12 +322,12 @@ transition_on_carved(struct work *work, const struct bh_event *event)
     uint32_t lease = partition_at(work->engine, slot)->lease;
 
     if (event->u.partition.outcome == BH_OUTCOME_UNCLEAN)
-        bh_partition_mark_unclean(work, slot);
+        bh_partition_set_unclean(work, slot);
     if (event->u.partition.outcome != BH_OUTCOME_OK) {
         transition_miss_partition(work, slot, event->u.partition.rc);
         return;
     }
-    bh_partition_mark_ready(work, slot);
+    bh_partition_set_ready(work, slot);
     bh_layout_update(work->engine, partition_at(work->engine, slot)->gpu);
     if (lease)
         bh_lease_proceed(work, lease_at(work->engine, lease)->job);
@@ -340,13 +340,13 @@ transition_on_destroyed(struct work *work, const struct bh_event *event)
     uint32_t gpu = partition_at(work->engine, slot)->gpu;
 
     if (event->u.partition.outcome == BH_OUTCOME_UNCLEAN)
-        bh_partition_mark_unclean(work, slot);
+        bh_partition_set_unclean(work, slot);
     if (event->u.partition.outcome == BH_OUTCOME_OK) {
         bh_partition_drop(work, slot);
         bh_layout_update(work->engine, gpu);
         return;
     }
-    bh_partition_mark_stuck(work, slot);
+    bh_partition_set_stuck(work, slot);
     if (partition_at(work->engine, slot)->cleared_for == 0)
         bh_layout_failed(work, slot, event->u.partition.rc);
 }
@@ -431,7 +431,7 @@ transition_on_cancel(struct work *work, const struct bh_event *event)
         bh_lease_step_all(work, slot, &change);
     else
         bh_job_end(work, slot, dataset ? BH_JOB_FAILED : BH_JOB_CANCELLED, change.cause, 0);
-    work->engine->hints.settled = false; /* its tenant may have no job any more: engine/shape.h */
+    work->engine->hints.settled = false; /* its tenant may have no job any more: engine/placement/warm.h */
 }
 
 static void

@@ -227,12 +227,29 @@ api_check_key(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
+/* What the query asks, by name, in the order of the table. */
+static void
+api_digest_query(const struct bh_call *call, struct bh_sha256 *hash)
+{
+    const struct bh_crypto_ops *crypto = call->api->options.crypto;
+    char name[32];
+
+    for (const char *at = call->op->query; sscanf(at, "%31s", name) == 1;) {
+        const char *value = bh_call_query(call, name);
+
+        if (value) {
+            crypto->sha256_put(hash, name, strlen(name) + 1);
+            crypto->sha256_put(hash, value, strlen(value) + 1);
+        }
+        at = strstr(at, name) + strlen(name);
+    }
+}
+
 /* What a key stands for: the same request has the same digest. */
 static void
 api_digest_request(struct bh_call *call)
 {
     const struct bh_crypto_ops *crypto = call->api->options.crypto;
-    static const char *const flags[] = { "dry_run", "now" };
     struct bh_sha256 hash;
 
     if (!call->caller.idempotency_key)
@@ -240,12 +257,7 @@ api_digest_request(struct bh_call *call)
     crypto->sha256_begin(&hash);
     crypto->sha256_put(&hash, call->op->name, strlen(call->op->name) + 1);
     crypto->sha256_put(&hash, call->request->path, strlen(call->request->path) + 1);
-    for (size_t i = 0; i < BH_COUNT(flags); i++) {
-        const char *value = bh_call_query(call, flags[i]);
-
-        if (value)
-            crypto->sha256_put(&hash, value, strlen(value));
-    }
+    api_digest_query(call, &hash);
     crypto->sha256_put(&hash, "", 1);
     crypto->sha256_put(&hash, call->request->body, call->request->body_length);
     crypto->sha256_finish(&hash, call->caller.request.bytes);

@@ -621,6 +621,11 @@ keys_stand_for_method_path_and_body(void **state)
     SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "k", .query = "dry_run=true");
     other = f->command.caller.request;
     BH_CHECK("a dry run", memcmp(&first, &other, sizeof first) != 0);
+    SEND(BH_PUT, "/v1/site", .body = "{}", .key = "k", .query = "prune=true");
+    first = f->command.caller.request;
+    SEND(BH_PUT, "/v1/site", .body = "{}", .key = "k", .query = "prune=false");
+    other = f->command.caller.request;
+    BH_CHECK("another parameter", memcmp(&first, &other, sizeof first) != 0);
     SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "");
     BH_CHECK_EQ("empty key", got.status, 400);
     f->answer.replayed = "{\"id\":5,\"reason\":\"none\",\"state\":\"pending\"}";

@@ -192,7 +192,7 @@ api_check_parameter(void *self, const char *name, const char *value)
 }
 
 static bh_rc
-api_check_query(const struct bh_call *call, struct bh_err *err)
+api_check_query(struct bh_call *call, struct bh_err *err)
 {
     struct query_check check = { call, err, BH_OK };
 
@@ -202,7 +202,7 @@ api_check_query(const struct bh_call *call, struct bh_err *err)
 
 /* A body where none belongs would be ignored, and its sender deceived. */
 static bh_rc
-api_check_no_body(const struct bh_call *call, struct bh_err *err)
+api_check_no_body(struct bh_call *call, struct bh_err *err)
 {
     const char *body = call->request->body;
 
@@ -235,7 +235,7 @@ api_digest_query(const struct bh_call *call, struct bh_sha256 *hash)
     char name[32];
 
     for (const char *at = call->op->query; sscanf(at, "%31s", name) == 1;) {
-        const char *value = bh_call_query(call, name);
+        const char *value = call->request->query(call->request, name);
 
         if (value) {
             crypto->sha256_put(hash, name, strlen(name) + 1);
@@ -319,21 +319,20 @@ api_identify(struct bh_call *call, struct bh_err *err)
 static bh_rc
 api_serve(struct bh_call *call, struct bh_err *err)
 {
-    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { api_check_key, api_authorise };
-    bh_rc rc = api_identify(call, err);
-    if (rc != BH_OK)
-        return rc;
+    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = {
+        api_identify, api_check_query, api_check_no_body, api_check_key, api_authorise,
+    };
+    struct bh_err unread; /* of a query whose caller may ask: whose may not is denied */
+    bh_rc rc, read = bh_query_read(call->request, &call->query, &unread);
 
-    rc = api_check_query(call, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = api_check_no_body(call, err);
-    if (rc != BH_OK)
-        return rc;
     for (size_t i = 0; i < BH_COUNT(checks); i++) {
         rc = checks[i](call, err);
         if (rc != BH_OK)
             return rc;
+    }
+    if (read != BH_OK) {
+        *err = unread;
+        return read;
     }
     api_digest_request(call);
     call->reply->status = 200;

@@ -46,14 +46,14 @@ error_next_of_field(const struct bh_call *call, const char *message)
     const struct bh_field *field = body ? error_field_named(body, message) : NULL;
     size_t length = strcspn(message, ": ");
     char text[sizeof((struct bh_err *)0)->hint];
-    const char *doc;
+    const struct bh_parameter *parameter;
 
     if (field && field->doc) {
         bh_field_describe(field, text, sizeof text);
         return bh_arena_strdup(call->arena, text);
     }
-    doc = call->op && message[length] == ':' ? bh_openapi_parameter_doc(message, length) : NULL;
-    return doc ? bh_arena_printf(call->arena, "%.*s: %s", (int)length, message, doc) : NULL;
+    parameter = call->op && message[length] == ':' ? bh_parameter_find(message, length) : NULL;
+    return parameter ? bh_arena_printf(call->arena, "%s: %s", parameter->name, parameter->doc) : NULL;
 }
 
 /* What to do, by the kind of the error. */

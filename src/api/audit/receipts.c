@@ -10,7 +10,6 @@
 
 enum {
     LIMIT_DEFAULT = 100,
-    LIMIT_MAX = 10000,
     KEPT_MAX = LIMIT_DEFAULT + 64, /* those of one order are never parted */
     ROW_ARENA_MAX = 64 << 10,
     EARLIER_MAX = 256,
@@ -337,22 +336,18 @@ bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_rows rows;
     struct receipts r = {
-        .call = call, .rows = &rows, .capacity = LIMIT_DEFAULT, .gpu = bh_call_query(call, "gpu")
+        .call = call,
+        .rows = &rows,
+        .job = call->query.job,
+        .gpu = call->query.gpu,
+        .after = call->query.after,
+        .capacity = call->query.given.limit ? call->query.limit : LIMIT_DEFAULT,
     };
     struct bh_reply_receipt_list end = { .next = NULL };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_call_number(call, "after", UINT64_MAX, &r.after, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_number(call, "job", UINT64_MAX, &r.job, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_number(call, "limit", LIMIT_MAX, &r.capacity, err);
-    if (rc != BH_OK)
-        return rc;
     rows = bh_rows_begin(call, &bh_reply_receipt_list_fields);
     rc = receipts_put_all(&r, err);
     if (rc != BH_OK)

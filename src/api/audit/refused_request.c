@@ -17,7 +17,7 @@ target_of(struct bh_call *call)
     case BH_OP_ACCOUNT_ENROL:
         return bh_accounts_target(call);
     case BH_OP_NODE_VERIFY:
-        return bh_call_query(call, "node");
+        return call->query.node;
     default:
         return bh_cordon_target(call);
     }

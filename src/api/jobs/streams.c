@@ -16,7 +16,6 @@ enum {
     ARGS_MAX = 1000,
     ARG_BYTES_MAX = 32 << 10,
     SIDE_MAX = 10000,
-    PORT_MAX = 65535,
     ARGS_BYTES_MAX = 48 << 10,
     CALLER_ARENA_MAX = 256 << 10
 };
@@ -217,10 +216,7 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
                                      .principal = call->caller.subject.principal,
                                      .permit = { streams_permit_still, streams_permit_end, NULL } };
     const char *wants = call->request->upgrade;
-    uint64_t port = 0;
-    bh_rc rc = bh_call_number(call, "port", PORT_MAX, &port, err);
-    if (rc != BH_OK)
-        return rc;
+    bh_rc rc;
 
     if (!wants || strcasecmp(wants, PROTOCOL) != 0) {
         bh_err_set(err, BH_INVALID, "a stream is opened by Upgrade: " PROTOCOL);
@@ -229,7 +225,7 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
     rc = find_streams(call, &streams, err);
     if (rc != BH_OK)
         return rc;
-    claim.port = (uint32_t)port;
+    claim.port = (uint32_t)call->query.port;
     claim.permit.self = streams_permit_new(call);
     rc = streams->ops->open(streams->self, &claim, &call->reply->upgrade, err);
     if (rc != BH_OK)

@@ -10,7 +10,7 @@
 #include "model/path.h"
 #include "model/spec.h"
 
-enum { JOBS_MAX = 1000, ITEMS_DEFAULT = 1000, ITEMS_MAX = 10000, PAGE = 200, SCRATCH_BYTES = 4 << 20 };
+enum { JOBS_MAX = 1000, ITEMS_DEFAULT = 1000, PAGE = 200, SCRATCH_BYTES = 4 << 20 };
 
 static const struct bh_field request_fields[] = {
     BH_F(struct bh_policy_test_request, jobs, BH_FIELD_LIST, .of = &bh_job_spec_fields, .max = JOBS_MAX,
@@ -279,13 +279,12 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
 {
     struct bh_policy_test_request request = { .jobs = { NULL, 0 } };
     BH_AUTO(bh_arena_free) struct bh_arena *scratch = bh_arena_new(SCRATCH_BYTES);
-    struct policy_test test = {
-        .call = call, .site = &request.site, .scratch = scratch, .capacity = ITEMS_DEFAULT
-    };
+    struct policy_test test = { .call = call,
+                                .site = &request.site,
+                                .scratch = scratch,
+                                .capacity = call->query.given.limit ? call->query.limit : ITEMS_DEFAULT };
     bh_rc rc = bh_call_body(call, &bh_policy_test_request_fields, &request, err);
 
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "limit", ITEMS_MAX, &test.capacity, err);
     if (rc == BH_OK && !policy_is_given(&request.site))
         rc = policy_load_site(call, &request.site, err);
     else if (rc == BH_OK)

@@ -263,7 +263,7 @@ api_digest_request(struct bh_call *call)
     crypto->sha256_finish(&hash, call->caller.request.bytes);
 }
 
-/* Reads are decided here; so are commands on oneself and on the site, which the owner
+/* Reads are decided here; so are commands on the caller's own and on the site, which the owner
  * decides again.  Operations on a tenant or a job are decided where it is known. */
 static bh_rc
 api_authorise(struct bh_call *call, struct bh_err *err)

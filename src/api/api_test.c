@@ -361,7 +361,7 @@ roles_decide(void **state)
         { "jobs' uids are nobody",
           { BH_GET, "/v1/jobs", .uid = 100001 },
           401,
-          "this uid belongs to jobs or to nobody" },
+          "this uid belongs to jobs or to no user" },
         { "65534 is nobody", { BH_GET, "/v1/jobs", .uid = 65534 }, 401, "uid 65534" },
         { "https without a token", { BH_GET, "/v1/jobs", .tcp = true }, 401, "no credentials were sent" },
     };

@@ -121,7 +121,7 @@ write_error(struct bh_call *call, bh_rc rc, const char *message, const char *nex
     BH_REPLY_WITH(call, error, .error = error);
 }
 
-/* Who is known and is to show again that it is him, is told so as RFC 9470 has it. */
+/* A caller that is known and has to authenticate again reads so as RFC 9470 has it. */
 static const char *
 error_challenge_of(const struct bh_call *call)
 {
@@ -132,7 +132,7 @@ error_challenge_of(const struct bh_call *call)
 
     if (!asked && call->identified && strcmp(call->op->verb, "account.change") == 0)
         return "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\", "
-               "max_age=\"600\""; /* src/accounts: whoever changes his account signed in lately */
+               "max_age=\"600\""; /* src/accounts: changing an account needs a recent sign-in */
     if (!asked)
         return plain;
     text = bh_arena_printf(call->arena,

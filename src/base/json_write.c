@@ -481,12 +481,6 @@ bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields
 void
 bh_json_raw(struct bh_json_writer *w, const char *key, const char *text)
 {
-    bh_json_rawn(w, key, text, strlen(text));
-}
-
-void
-bh_json_rawn(struct bh_json_writer *w, const char *key, const char *text, size_t length)
-{
     json_put_key(w, key);
-    bh_buf_put(w->out, text, length);
+    bh_buf_puts(w->out, text);
 }

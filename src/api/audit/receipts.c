@@ -42,7 +42,7 @@ receipts_may_see(const struct receipts *r, uint32_t tenant)
     return r->visible.all || (tenant && bh_visible_has(&r->visible, tenant));
 }
 
-/* A job that the caller may not see is about nothing: else whoever shared a partition with it could
+/* A job that the caller may not see is about nothing: else a tenant that shared a partition with it could
  * ask for one number after the other. */
 static bool
 receipts_is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
@@ -77,7 +77,7 @@ receipts_find_unclean(const struct receipts *r, uint64_t partition)
     return at;
 }
 
-/* A scrub that failed is tried again for nobody: the one that succeeds is shown with the job, too. */
+/* A scrub that failed is tried again for no job: the one that succeeds is shown with the job, too. */
 static bool
 receipts_is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
 {

@@ -32,7 +32,7 @@ record_filter_may_see_site(const struct bh_call *call)
     return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 }).allow;
 }
 
-/* A name that is nobody's finds nothing, as that of somebody does of whom the caller may see
+/* A name that no principal has finds nothing, as that of one does of which the caller may see
  * nothing; who may see the whole site is told that it is mistyped. */
 static bh_rc
 filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)

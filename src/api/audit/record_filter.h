@@ -22,7 +22,7 @@ struct bh_record_filter {
 BH_MUST_USE bh_rc bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter,
                                         struct bh_err *err);
 
-/* Whether the leaf's result is that somebody was denied something. */
+/* Whether the leaf's result is that something was denied. */
 bool bh_record_filter_is_refusal(struct bh_slice leaf);
 
 /* Whether the record with that leaf is asked for. */

@@ -305,7 +305,7 @@ records_skip_older(const struct records *r, uint64_t total, uint64_t *first, str
     return BH_OK;
 }
 
-/* Pruned ones by their hashes, where somebody verifies; then those that are there. */
+/* Pruned ones by their hashes, for verifiers; then those that are there. */
 static bh_rc
 records_put_page(struct records *r, uint64_t first, struct bh_err *err)
 {
@@ -331,8 +331,8 @@ records_put_page(struct records *r, uint64_t first, struct bh_err *err)
     return BH_OK;
 }
 
-/* Whether the pages come to every record: then the log's size is how many there are.  Of fewer
- * nobody has counted them, and how much others do is not for those who see only their own. */
+/* Whether the pages come to every record: then the log's size is how many there are.  Fewer
+ * are not counted, and how much others do is not for those who see only their own. */
 static bool
 records_counts_all(const struct records *r)
 {

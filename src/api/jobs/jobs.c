@@ -726,7 +726,7 @@ bh_jobs_submit(struct bh_call *call, struct bh_err *err)
     return rc;
 }
 
-/* The owner decides: one's own with job.cancel, others' with job.cancel.any. */
+/* The owner decides: the caller's own with job.cancel, others with job.cancel.any. */
 bh_rc
 bh_jobs_command(struct bh_call *call, struct bh_err *err)
 {

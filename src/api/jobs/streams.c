@@ -36,7 +36,7 @@ const struct bh_fields bh_exec_request_fields =
 static const struct bh_field attach_fields[] = {
     BH_F(struct bh_stream_request, columns, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
     BH_F(struct bh_stream_request, input, BH_FIELD_BOOL,
-         .doc = "to write to the job, too, if nobody else does"),
+         .doc = "to write to the job, too, unless another stream does"),
     BH_F(struct bh_stream_request, member, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
          .doc = "of a gang, counted from 0"),
     BH_F(struct bh_stream_request, rows, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
@@ -143,8 +143,8 @@ streams_no_query(const struct bh_request *request, const char *name)
 }
 
 /* The same person, known in the same way, and with the same permission: a session that ended, a
- * token that was revoked, a principal or a role that was removed end what they opened.  That he
- * has not just shown again that it is him is no reason: he did when it began. */
+ * token that was revoked, a principal or a role that was removed end what they opened.  That the
+ * person did not authenticate again just now is no reason: they did when it began. */
 static bool
 streams_permit_still(void *self, const char *verb, bh_tenant_id tenant)
 {

@@ -138,9 +138,3 @@ bh_call_alloc(const struct bh_call *call, size_t bytes, void *ret_pointer, struc
     memcpy(ret_pointer, &memory, sizeof memory);
     return BH_OK;
 }
-
-struct bh_json_writer
-bh_call_writer(struct bh_call *call)
-{
-    return bh_json_begin(&call->reply->body);
-}

@@ -27,7 +27,7 @@ struct bh_call {
     const struct bh_operation_row *op;
     struct bh_query query;          /* an unreadable one is refused before its resource */
     const char *id;                 /* the path's {id} or {rest}, or NULL */
-    const struct bh_directory *dir; /* NULL for operations open to nobody known */
+    const struct bh_directory *dir; /* NULL: the path leads to no operation */
     struct bh_caller caller;
     struct bh_verdict verdict;
     struct bh_reason reason; /* a refusal's reason with its operands */
@@ -42,7 +42,7 @@ struct bh_call {
     bool recorded;                  /* the owner has seen it: it is in the journal */
     bool probed;                    /* it asked for what it may not see */
     bool identified;                /* it is known who calls */
-    bool unauthenticated;           /* credentials were sent that are nobody's */
+    bool unauthenticated;           /* credentials were sent that are unknown */
     uint64_t unauthenticated_token; /* that has their id, by its number in records; 0: none */
 };
 
@@ -77,8 +77,5 @@ bh_rc bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id t
 /* `bytes` of arena memory; BH_FULL is reported through `err`. */
 BH_MUST_USE bh_rc bh_call_alloc(const struct bh_call *call, size_t bytes, void *ret_pointer,
                                 struct bh_err *err);
-
-/* A writer on the reply's body. */
-struct bh_json_writer bh_call_writer(struct bh_call *call);
 
 #endif

@@ -9,18 +9,12 @@
 bh_rc
 bh_site_get(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_store *store = &call->api->options.store;
-    const char *hex, *text = "{}"; /* none was applied yet */
-    struct bh_digest digest;
-    bh_rc rc = store->ops->get_meta(store->self, "site", call->arena, &hex, err);
+    const char *text;
+    bh_rc rc = bh_revision_present_text(&call->api->options.store, call->arena, &text, err);
 
-    if (rc == BH_OK && !bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
-    if (rc == BH_OK)
-        rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
-    bh_buf_puts(&call->reply->body, text);
+    bh_buf_puts(&call->reply->body, text ? text : "{}");
     return BH_OK;
 }
 

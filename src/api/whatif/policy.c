@@ -1,12 +1,13 @@
 #include "api/whatif/policy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/documents/job_document.h"
+#include "api/documents/revision.h"
 #include "api/request/reply.h"
 #include "api/state/admit.h"
 #include "api/state/submission.h"
-#include "base/num.h"
 #include "model/path.h"
 #include "model/spec.h"
 
@@ -54,7 +55,7 @@ policy_find_sku(const struct bh_site *site, const char *name)
 }
 
 /* What the grants of the datasets that it mounts say; `ret_rule` is the denial's number.  Jobs of
- * a file are nobody's: only grants that name no principal and no role are for them. */
+ * a file have no submitter: only grants that name no principal and no role are for them. */
 static bh_rc
 policy_judge_datasets(const struct policy_test *test, const struct submission *s, uint32_t *ret_rule,
                       struct bh_err *err)
@@ -230,27 +231,6 @@ policy_test_given(struct policy_test *test, const struct bh_list *jobs)
                                                     .user = "" });
 }
 
-/* The site file in force, as the store has it; an empty one before the first. */
-static bh_rc
-policy_load_site(struct bh_call *call, struct bh_site *ret_site, struct bh_err *err)
-{
-    const struct bh_store *store = &call->api->options.store;
-    struct bh_digest digest;
-    const char *hex, *text;
-    bh_rc rc = store->ops->get_meta(store->self, "site", call->arena, &hex, err);
-
-    if (rc == BH_NOT_FOUND)
-        return BH_OK;
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
-    rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
-    if (rc != BH_OK)
-        return rc;
-    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
-}
-
 /* Whether a site file came with the request. */
 static bool
 policy_is_given(const struct bh_site *site)
@@ -286,7 +266,7 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
     bh_rc rc = bh_call_body(call, &bh_policy_test_request_fields, &request, err);
 
     if (rc == BH_OK && !policy_is_given(&request.site))
-        rc = policy_load_site(call, &request.site, err);
+        rc = bh_revision_present_site(&call->api->options.store, call->arena, &request.site, err);
     else if (rc == BH_OK)
         rc = bh_site_check(&request.site, err);
     if (rc != BH_OK)

@@ -9,6 +9,7 @@
 #include "accounts/attempt.h"
 #include "accounts/factor.h"
 #include "accounts/session.h"
+#include "api/documents/revision.h"
 #include "api/request/token.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -115,28 +116,6 @@ bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
 
 /* ---- the site file with one more admin ---- */
 
-static bh_rc
-admin_read_site(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_site *ret_site,
-                struct bh_err *err)
-{
-    const struct bh_store *store = &accounts->options.store;
-    const char *hex, *text = "{}";
-    struct bh_digest digest;
-    bh_rc rc = store->ops->get_meta(store->self, "site", arena, &hex, err);
-
-    *ret_site = (struct bh_site){ 0 };
-    if (rc == BH_NOT_FOUND)
-        return BH_OK;
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        return bh_err_set(err, BH_CONFLICT, "the store's site digest is damaged");
-    rc = store->ops->get_text(store->self, &digest, arena, &text, err);
-    if (rc != BH_OK)
-        return rc;
-    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, arena, err);
-}
-
 /* The list with one more item behind; false: no room. */
 static bool
 first_admin_append(struct bh_list *list, const void *item, size_t size, struct bh_arena *arena)
@@ -176,7 +155,7 @@ first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char
     struct bh_answer answer = { 0 };
     struct bh_site site;
     struct bh_buf text;
-    bh_rc rc = admin_read_site(accounts, call->arena, &site, err);
+    bh_rc rc = bh_revision_present_site(&accounts->options.store, call->arena, &site, err);
 
     if (rc != BH_OK)
         return rc;

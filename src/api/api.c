@@ -192,7 +192,7 @@ api_check_parameter(void *self, const char *name, const char *value)
 }
 
 static bh_rc
-api_check_query(const struct bh_call *call, struct bh_err *err)
+api_check_query(struct bh_call *call, struct bh_err *err)
 {
     struct query_check check = { call, err, BH_OK };
 
@@ -202,7 +202,7 @@ api_check_query(const struct bh_call *call, struct bh_err *err)
 
 /* A body where none belongs would be ignored, and its sender deceived. */
 static bh_rc
-api_check_no_body(const struct bh_call *call, struct bh_err *err)
+api_check_no_body(struct bh_call *call, struct bh_err *err)
 {
     const char *body = call->request->body;
 
@@ -227,12 +227,29 @@ api_check_key(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
+/* What the query asks, by name, in the order of the table. */
+static void
+api_digest_query(const struct bh_call *call, struct bh_sha256 *hash)
+{
+    const struct bh_crypto_ops *crypto = call->api->options.crypto;
+    char name[32];
+
+    for (const char *at = call->op->query; sscanf(at, "%31s", name) == 1;) {
+        const char *value = call->request->query(call->request, name);
+
+        if (value) {
+            crypto->sha256_put(hash, name, strlen(name) + 1);
+            crypto->sha256_put(hash, value, strlen(value) + 1);
+        }
+        at = strstr(at, name) + strlen(name);
+    }
+}
+
 /* What a key stands for: the same request has the same digest. */
 static void
 api_digest_request(struct bh_call *call)
 {
     const struct bh_crypto_ops *crypto = call->api->options.crypto;
-    static const char *const flags[] = { "dry_run", "now" };
     struct bh_sha256 hash;
 
     if (!call->caller.idempotency_key)
@@ -240,18 +257,13 @@ api_digest_request(struct bh_call *call)
     crypto->sha256_begin(&hash);
     crypto->sha256_put(&hash, call->op->name, strlen(call->op->name) + 1);
     crypto->sha256_put(&hash, call->request->path, strlen(call->request->path) + 1);
-    for (size_t i = 0; i < BH_COUNT(flags); i++) {
-        const char *value = bh_call_query(call, flags[i]);
-
-        if (value)
-            crypto->sha256_put(&hash, value, strlen(value));
-    }
+    api_digest_query(call, &hash);
     crypto->sha256_put(&hash, "", 1);
     crypto->sha256_put(&hash, call->request->body, call->request->body_length);
     crypto->sha256_finish(&hash, call->caller.request.bytes);
 }
 
-/* Reads are decided here; so are commands on oneself and on the site, which the owner
+/* Reads are decided here; so are commands on the caller's own and on the site, which the owner
  * decides again.  Operations on a tenant or a job are decided where it is known. */
 static bh_rc
 api_authorise(struct bh_call *call, struct bh_err *err)
@@ -323,24 +335,20 @@ api_check_quarantine(struct bh_call *call, struct bh_err *err)
 static bh_rc
 api_serve(struct bh_call *call, struct bh_err *err)
 {
-    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { api_check_key, api_authorise };
-    bh_rc rc = api_identify(call, err);
-    if (rc != BH_OK)
-        return rc;
+    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = {
+        api_identify, api_check_quarantine, api_check_query, api_check_no_body, api_check_key, api_authorise,
+    };
+    struct bh_err unread; /* of a query whose caller may ask: whose may not is denied */
+    bh_rc rc, read = bh_query_read(call->request, &call->query, &unread);
 
-    rc = api_check_quarantine(call, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = api_check_query(call, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = api_check_no_body(call, err);
-    if (rc != BH_OK)
-        return rc;
     for (size_t i = 0; i < BH_COUNT(checks); i++) {
         rc = checks[i](call, err);
         if (rc != BH_OK)
             return rc;
+    }
+    if (read != BH_OK) {
+        *err = unread;
+        return read;
     }
     api_digest_request(call);
     call->reply->status = 200;

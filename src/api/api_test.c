@@ -361,7 +361,7 @@ roles_decide(void **state)
         { "jobs' uids are nobody",
           { BH_GET, "/v1/jobs", .uid = 100001 },
           401,
-          "this uid belongs to jobs or to nobody" },
+          "this uid belongs to jobs or to no user" },
         { "65534 is nobody", { BH_GET, "/v1/jobs", .uid = 65534 }, 401, "uid 65534" },
         { "https without a token", { BH_GET, "/v1/jobs", .tcp = true }, 401, "no credentials were sent" },
     };
@@ -621,6 +621,11 @@ keys_stand_for_method_path_and_body(void **state)
     SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "k", .query = "dry_run=true");
     other = f->command.caller.request;
     BH_CHECK("a dry run", memcmp(&first, &other, sizeof first) != 0);
+    SEND(BH_PUT, "/v1/site", .body = "{}", .key = "k", .query = "prune=true");
+    first = f->command.caller.request;
+    SEND(BH_PUT, "/v1/site", .body = "{}", .key = "k", .query = "prune=false");
+    other = f->command.caller.request;
+    BH_CHECK("another parameter", memcmp(&first, &other, sizeof first) != 0);
     SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "");
     BH_CHECK_EQ("empty key", got.status, 400);
     f->answer.replayed = "{\"id\":5,\"reason\":\"none\",\"state\":\"pending\"}";

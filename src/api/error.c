@@ -46,14 +46,14 @@ error_next_of_field(const struct bh_call *call, const char *message)
     const struct bh_field *field = body ? error_field_named(body, message) : NULL;
     size_t length = strcspn(message, ": ");
     char text[sizeof((struct bh_err *)0)->hint];
-    const char *doc;
+    const struct bh_parameter *parameter;
 
     if (field && field->doc) {
         bh_field_describe(field, text, sizeof text);
         return bh_arena_strdup(call->arena, text);
     }
-    doc = call->op && message[length] == ':' ? bh_openapi_parameter_doc(message, length) : NULL;
-    return doc ? bh_arena_printf(call->arena, "%.*s: %s", (int)length, message, doc) : NULL;
+    parameter = call->op && message[length] == ':' ? bh_parameter_find(message, length) : NULL;
+    return parameter ? bh_arena_printf(call->arena, "%s: %s", parameter->name, parameter->doc) : NULL;
 }
 
 /* What to do, by the kind of the error. */
@@ -121,7 +121,7 @@ write_error(struct bh_call *call, bh_rc rc, const char *message, const char *nex
     BH_REPLY_WITH(call, error, .error = error);
 }
 
-/* Who is known and is to show again that it is him, is told so as RFC 9470 has it. */
+/* A caller that is known and has to authenticate again reads so as RFC 9470 has it. */
 static const char *
 error_challenge_of(const struct bh_call *call)
 {
@@ -132,7 +132,7 @@ error_challenge_of(const struct bh_call *call)
 
     if (!asked && call->identified && strcmp(call->op->verb, "account.change") == 0)
         return "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\", "
-               "max_age=\"600\""; /* src/accounts: whoever changes his account signed in lately */
+               "max_age=\"600\""; /* src/accounts: changing an account needs a recent sign-in */
     if (!asked)
         return plain;
     text = bh_arena_printf(call->arena,

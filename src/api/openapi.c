@@ -30,50 +30,21 @@ struct reply {
 };
 
 #define OF(name) &bh_reply_##name##_fields
-#define JSON(name)                                                                                           \
+#define REPLY(code, content, fields, other_fields)                                                           \
     {                                                                                                        \
-        "200", "application/json", OF(name), NULL                                                            \
+        .status = code, .type = content, .of = fields, .also = other_fields                                  \
     }
-#define MADE(name)                                                                                           \
-    {                                                                                                        \
-        "201", "application/json", OF(name), NULL                                                            \
-    }
-#define FIELDS(name)                                                                                         \
-    {                                                                                                        \
-        "200", "application/json", &(name), NULL                                                             \
-    }
-#define EVENTS(name)                                                                                         \
-    {                                                                                                        \
-        "200", "text/event-stream", OF(name), NULL                                                           \
-    }
-#define OUTPUT(name, other)                                                                                  \
-    {                                                                                                        \
-        "200", "text/event-stream", OF(name), OF(other)                                                      \
-    }
-#define TEXT                                                                                                 \
-    {                                                                                                        \
-        "200", "text/plain; charset=utf-8", NULL, NULL                                                       \
-    }
-#define METRICS                                                                                              \
-    {                                                                                                        \
-        "200", "text/plain; version=0.0.4; charset=utf-8", NULL, NULL                                        \
-    }
-#define BINARY                                                                                               \
-    {                                                                                                        \
-        "200", "application/octet-stream", NULL, NULL                                                        \
-    }
-#define LINES                                                                                                \
-    {                                                                                                        \
-        "200", "application/x-ndjson", NULL, NULL                                                            \
-    }
-#define DOCUMENT                                                                                             \
-    {                                                                                                        \
-        "200", "application/json", NULL, NULL                                                                \
-    }
-#define UPGRADE                                                                                              \
-    {                                                                                                        \
-        "101", "application/octet-stream", NULL, NULL                                                        \
-    }
+#define JSON(name) REPLY("200", "application/json", OF(name), NULL)
+#define MADE(name) REPLY("201", "application/json", OF(name), NULL)
+#define FIELDS(name) REPLY("200", "application/json", &(name), NULL)
+#define EVENTS(name) REPLY("200", "text/event-stream", OF(name), NULL)
+#define OUTPUT(name, other) REPLY("200", "text/event-stream", OF(name), OF(other))
+#define TEXT REPLY("200", "text/plain; charset=utf-8", NULL, NULL)
+#define METRICS REPLY("200", "text/plain; version=0.0.4; charset=utf-8", NULL, NULL)
+#define BINARY REPLY("200", "application/octet-stream", NULL, NULL)
+#define LINES REPLY("200", "application/x-ndjson", NULL, NULL)
+#define DOCUMENT REPLY("200", "application/json", NULL, NULL)
+#define UPGRADE REPLY("101", "application/octet-stream", NULL, NULL)
 
 static const struct reply replies[BH_OPERATIONS] = {
 #define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
@@ -81,63 +52,6 @@ static const struct reply replies[BH_OPERATIONS] = {
 #include "tables/operations.tbl"
 #undef BH_OPERATION
 };
-
-/* What query parameters mean, wherever they stand. */
-static const struct parameter {
-    const char *name, *type, *doc;
-    /* clang-format off */
-} parameters[] = {
-    { "active", "boolean", "only jobs that have not ended" },
-    { "actor", "string", "only of this principal, by name or number" },
-    { "after", "string", "the cursor `next` of the page before" },
-    { "decision", "string", "only what was decided so: allow or deny" },
-    { "dry_run", "boolean", "decide and answer, change nothing" },
-    { "follow", "boolean", "go on with server-sent events until the job has ended" },
-    { "job", "integer", "only this job" },
-    { "from", "integer", "the revision to begin with" },
-    { "gpu", "string", "only of the GPU with this UUID" },
-    { "job", "integer", "only what this job had, or left" },
-    { "limit", "integer", "most items on a page: 100 when absent, at most 10000" },
-    { "member", "integer", "of a gang that member's, counted from 0; the first when absent" },
-    { "mine", "boolean", "only the caller's own" },
-    { "new", "integer", "records of the later checkpoint" },
-    { "object", "string", "only about this object: a type, as job, or with its number, as job/7" },
-    { "node", "string", "this node by its name; all when absent" },
-    { "offset", "integer", "begin at this byte" },
-    { "port", "integer", "of a forward: a connection to this port of the job's loopback" },
-    { "old", "integer", "records of the earlier checkpoint" },
-    { "now", "boolean", "without its grace: it is killed at once, also where it is stopping already" },
-    { "prune", "boolean", "also remove what has usage, jobs, tokens or accounts" },
-    { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
-    { "revision", "integer", "refuse with 409 unless this is the revision in force" },
-    { "since", "string", "not before this moment, as 2026-11-20T09:27:00Z, or a span ago, as 2h" },
-    { "size", "integer", "the first so many records of the log" },
-    { "start", "boolean", "with when waiting jobs are expected to start" },
-    { "state", "string", "only jobs in this state" },
-    { "tenant", "string", "only this tenant and what is below it" },
-    { "text", "string", "only with an id (request, token, digest of a text) that begins so; at least 4 characters" },
-    { "to", "integer", "the revision to end with" },
-    { "until", "string", "before this moment, or a span ago" },
-    { "verb", "string", "only this verb" },
-};
-/* clang-format on */
-
-static const struct parameter *
-openapi_find_parameter(const char *name, size_t length)
-{
-    for (size_t i = 0; i < BH_COUNT(parameters); i++)
-        if (strlen(parameters[i].name) == length && memcmp(parameters[i].name, name, length) == 0)
-            return &parameters[i];
-    return NULL;
-}
-
-const char *
-bh_openapi_parameter_doc(const char *name, size_t length)
-{
-    const struct parameter *found = openapi_find_parameter(name, length);
-
-    return found ? found->doc : NULL;
-}
 
 const struct bh_fields *
 bh_openapi_body_of(enum bh_operation op)
@@ -387,7 +301,7 @@ openapi_put_components(struct bh_json_writer *w)
 /* ---- operations ---- */
 
 static void
-openapi_put_parameter(struct bh_json_writer *w, const char *where, const struct parameter *parameter)
+openapi_put_parameter(struct bh_json_writer *w, const char *where, const struct bh_parameter *parameter)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "name", parameter->name);
@@ -403,11 +317,11 @@ openapi_put_parameter(struct bh_json_writer *w, const char *where, const struct 
 static void
 openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
-    static const struct parameter id = { "id", "string", "which one" };
-    static const struct parameter key = { "Idempotency-Key", "string",
-                                          "repeats with the same key and body get the first "
-                                          "answer again" };
-    static const struct parameter rest = { "rest", "string", "the rest of the path, slashes and all" };
+    static const struct bh_parameter id = { "id", "string", "which one" };
+    static const struct bh_parameter key = { "Idempotency-Key", "string",
+                                             "repeats with the same key and body get the first "
+                                             "answer again" };
+    static const struct bh_parameter rest = { "rest", "string", "the rest of the path, slashes and all" };
 
     bh_json_open(w, "parameters", '[');
     if (strstr(op->path, "{id}"))
@@ -418,7 +332,7 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
         openapi_put_parameter(w, "header", &key);
     for (const char *at = op->query; *at;) {
         size_t length = strcspn(at, " ");
-        const struct parameter *found = openapi_find_parameter(at, length);
+        const struct bh_parameter *found = bh_parameter_find(at, length);
 
         BH_ASSERT(found); /* a parameter without a meaning is our omission */
         openapi_put_parameter(w, "query", found);

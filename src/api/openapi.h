@@ -10,9 +10,6 @@ const struct bh_fields *bh_openapi_body_of(enum bh_operation op);
 /* The description of the JSON that it answers, or of its events; NULL: it answers no JSON. */
 const struct bh_fields *bh_openapi_reply_of(enum bh_operation op);
 
-/* What the query parameter of that name (`length` bytes) means, in a sentence; NULL: none has it. */
-const char *bh_openapi_parameter_doc(const char *name, size_t length);
-
 /* GET /openapi.json; a bh_resource. */
 bh_rc bh_openapi_show(struct bh_call *call, struct bh_err *err);
 

@@ -121,6 +121,29 @@ references_lead_somewhere(void **state)
     BH_CHECK_DONE();
 }
 
+/* A schema asks for nothing that it does not have, and each property says what it is. */
+static void
+schemas_are_whole(void **state)
+{
+    bh_json_value schemas = bh_json_get(bh_json_get(root, "components"), "schemas"), schema;
+    const char *name, *key;
+    void *cursor = NULL;
+
+    while (bh_json_next(schemas, &cursor, &name, &schema)) {
+        bh_json_value properties = bh_json_get(schema, "properties"), property;
+        bh_json_value required = bh_json_get(schema, "required");
+        void *at = NULL;
+
+        for (size_t i = 0; i < bh_json_count(required); i++)
+            BH_CHECK(name, bh_json_get(properties, bh_json_text(bh_json_at(required, i), "")));
+        BH_CHECK(name, bh_json_next(properties, &at, &key, &property));
+        do
+            BH_CHECK(key, bh_json_get(property, "$ref") || bh_json_get(property, "type"));
+        while (bh_json_next(properties, &at, &key, &property));
+    }
+    BH_CHECK_DONE();
+}
+
 /* Every reply is described: none is an object of which nothing is known. */
 static void
 every_reply_has_a_schema(void **state)
@@ -166,11 +189,11 @@ replies_are_described(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_is_described),
-                                        cmocka_unit_test(bodies_come_from_the_descriptions),
-                                        cmocka_unit_test(references_lead_somewhere),
-                                        cmocka_unit_test(every_reply_has_a_schema),
-                                        cmocka_unit_test(replies_are_described) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_is_described), cmocka_unit_test(bodies_come_from_the_descriptions),
+        cmocka_unit_test(references_lead_somewhere),    cmocka_unit_test(schemas_are_whole),
+        cmocka_unit_test(every_reply_has_a_schema),     cmocka_unit_test(replies_are_described)
+    };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, openapi_parse, openapi_forget);

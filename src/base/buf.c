@@ -70,7 +70,17 @@ bh_buf_puts(struct bh_buf *buf, const char *text)
 void
 bh_buf_putc(struct bh_buf *buf, char c)
 {
-    bh_buf_put(buf, &c, 1);
+    if (buf_reserve(buf, 1))
+        buf->bytes[buf->length++] = c;
+}
+
+char *
+bh_buf_extend(struct bh_buf *buf, size_t count)
+{
+    if (!buf_reserve(buf, count))
+        return NULL;
+    buf->length += count;
+    return buf->bytes + buf->length - count;
 }
 
 void

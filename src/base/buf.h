@@ -35,6 +35,8 @@ bh_buf_fini_auto(struct bh_buf *buf)
 void bh_buf_put(struct bh_buf *buf, const void *bytes, size_t length);
 void bh_buf_puts(struct bh_buf *buf, const char *text);
 void bh_buf_putc(struct bh_buf *buf, char c);
+/* The same of `count` bytes that the caller writes at once; NULL: there is no room for them. */
+BH_MUST_USE char *bh_buf_extend(struct bh_buf *buf, size_t count);
 void bh_buf_put_u64(struct bh_buf *buf, uint64_t value);
 void bh_buf_put_i64(struct bh_buf *buf, int64_t value);
 void bh_buf_put_hex(struct bh_buf *buf, const void *bytes, size_t length);

@@ -64,7 +64,6 @@ void bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_f
                     const void *value);
 /* `text` is JSON already. */
 void bh_json_raw(struct bh_json_writer *w, const char *key, const char *text);
-void bh_json_rawn(struct bh_json_writer *w, const char *key, const char *text, size_t length);
 
 /* A parsed document to walk, for clients that read what they did not describe
  * (the CLI's tables).  Values borrow from the document.  bh_json_parse fails as

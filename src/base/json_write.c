@@ -23,35 +23,52 @@ write_put_escaped(struct bh_buf *out, unsigned char c)
         bh_buf_printf(out, "\\u%04x", c);
 }
 
-/* Bytes of the character at the front when it may stand as it is, else 0. */
-static size_t
-write_plain_bytes(const char *text, size_t length)
+/* Whether the byte stands for itself, and is a character of its own. */
+static bool
+write_is_plain(unsigned char c)
 {
-    unsigned char c = (unsigned char)text[0];
-
-    if (c >= 0x80)
-        return bh_utf8_step(text, length);
-    return c >= 0x20 && c != '"' && c != '\\';
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-void
-bh_json_put_strn(struct bh_buf *out, const char *text, size_t length)
+static void
+write_put_escaped_text(struct bh_buf *out, const char *text, size_t length)
 {
     size_t start = 0;
 
     bh_buf_putc(out, '"');
     for (size_t i = 0; i < length;) {
-        size_t plain = write_plain_bytes(text + i, length - i);
+        unsigned char c = (unsigned char)text[i];
+        size_t step = c >= 0x80 ? bh_utf8_step(text + i, length - i) : write_is_plain(c);
 
-        i += plain;
-        if (plain > 0)
+        i += step;
+        if (step > 0)
             continue;
         bh_buf_put(out, text + start, i - start);
-        write_put_escaped(out, (unsigned char)text[i]);
+        write_put_escaped(out, c);
         start = ++i;
     }
     bh_buf_put(out, text + start, length - start);
     bh_buf_putc(out, '"');
+}
+
+void
+bh_json_put_strn(struct bh_buf *out, const char *text, size_t length)
+{
+    size_t plain = 0;
+    char *at;
+
+    while (plain < length && write_is_plain((unsigned char)text[plain]))
+        plain++;
+    if (plain < length) {
+        write_put_escaped_text(out, text, length);
+        return;
+    }
+    at = bh_buf_extend(out, length + 2);
+    if (!at)
+        return;
+    at[0] = at[length + 1] = '"';
+    if (length > 0)
+        memcpy(at + 1, text, length);
 }
 
 void
@@ -347,13 +364,30 @@ json_put_key(struct bh_json_writer *w, const char *key)
     bh_buf_putc(w->out, ':');
 }
 
+/* The comma before it and the colon behind it, at once: keys of descriptions need no escape. */
+static void
+write_put_name(struct bh_json_writer *w, const char *name)
+{
+    const uint64_t bit = UINT64_C(1) << w->depth;
+    const size_t length = strlen(name), comma = w->filled & bit ? 1 : 0;
+    char *at = bh_buf_extend(w->out, comma + length + 3);
+
+    w->filled |= bit;
+    if (!at)
+        return;
+    memcpy(at, ",", comma);
+    at[comma] = '"';
+    memcpy(at + comma + 1, name, length);
+    memcpy(at + comma + 1 + length, "\":", 2);
+}
+
 static void
 write_put_members(struct bh_json_writer *w, const struct bh_fields *fields, const unsigned char *value)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
         if (write_is_left_out(&fields->fields[i], value))
             continue;
-        json_put_key(w, fields->fields[i].name);
+        write_put_name(w, fields->fields[i].name);
         write_put_field(w->out, &fields->fields[i], value);
     }
 }
@@ -447,12 +481,6 @@ bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields
 void
 bh_json_raw(struct bh_json_writer *w, const char *key, const char *text)
 {
-    bh_json_rawn(w, key, text, strlen(text));
-}
-
-void
-bh_json_rawn(struct bh_json_writer *w, const char *key, const char *text, size_t length)
-{
     json_put_key(w, key);
-    bh_buf_put(w->out, text, length);
+    bh_buf_puts(w->out, text);
 }

@@ -139,11 +139,14 @@ in_is_verb(const char *verb)
 #define BH_GRANT(rule, role, verb) verb,
 #include "tables/roles.tbl"
 #undef BH_GRANT
-        "account.change", "account.own", "glass.break", "session.own", /* of operations.tbl */
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, handler, runner, reply, summary)   \
+    verb,
+#include "tables/operations.tbl"
+#undef BH_OPERATION
     };
 
     for (size_t i = 0; i < BH_COUNT(verbs); i++)
-        if (strcmp(verbs[i], verb) == 0)
+        if (*verb && strcmp(verbs[i], verb) == 0)
             return true;
     return false;
 }

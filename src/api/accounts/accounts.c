@@ -33,7 +33,7 @@ const struct bh_fields bh_sign_in_device_request_fields =
 
 static const struct bh_field issuer_rows[] = {
     BH_F(struct bh_sign_in_issuer_request, again, BH_FIELD_BOOL,
-         .doc = "who is signed in shows once more that it is him"),
+         .doc = "the person who is signed in authenticates once more"),
     NEEDED(bh_sign_in_issuer_request, issuer, 63, "name of the issuer in the site file"),
 };
 const struct bh_fields bh_sign_in_issuer_request_fields =
@@ -119,7 +119,7 @@ bh_accounts_resource(struct bh_call *call, struct bh_err *err)
     const struct bh_accounts_port *accounts = &call->api->options.accounts;
 
     if (!accounts->ops)
-        return bh_err_set(err, BH_UNAVAILABLE, "nobody signs in here");
+        return bh_err_set(err, BH_UNAVAILABLE, "signing in is not set up here");
     return accounts->ops->serve(accounts->self, call, err);
 }
 

@@ -31,7 +31,7 @@ struct bh_sign_in_device_request {
 
 struct bh_sign_in_issuer_request {
     const char *issuer;
-    bool again; /* who is signed in shows once more that it is him */
+    bool again; /* the person who is signed in authenticates once more */
 };
 
 /* The browser's query, whole, as the provider sent it back. */

@@ -11,7 +11,7 @@ static const struct bh_field request_fields[] = {
          .doc = "\"30d\"; 90 days when absent, which is the most"),
     BH_F(struct bh_token_request, note, BH_FIELD_TEXT, .max = 120, .doc = "what it is for, for people"),
     BH_F(struct bh_token_request, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
-         .doc = "for whom; oneself when absent, others need token.any"),
+         .doc = "whose it is; the caller's when absent, others need token.any"),
     BH_F(struct bh_token_request, scopes, BH_FIELD_TEXT, .max = 1000,
          .doc = "verbs separated by blanks; all that its owner may when absent"),
 };
@@ -64,7 +64,7 @@ struct token_list {
     struct bh_call *call;
     struct bh_rows rows;
     bool any;   /* the caller sees everybody's */
-    bool found; /* revoking: it is there, and his */
+    bool found; /* revoking: it is there, and the caller's */
 };
 
 static bool

@@ -12,15 +12,10 @@ bh_rc
 bh_checkpoints_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct bh_rows rows;
-    uint64_t after = 0;
-    bh_rc rc = bh_call_number(call, "after", UINT64_MAX - 1, &after, err);
+    struct bh_rows rows = bh_rows_begin(call, &bh_reply_checkpoint_list_fields);
+    uint64_t from = call->query.given.after ? call->query.after + 1 : 0;
+    bh_rc rc = store->ops->list_checkpoints(store->self, from, checkpoints_put_checkpoint, &rows, err);
 
-    if (rc != BH_OK)
-        return rc;
-    rows = bh_rows_begin(call, &bh_reply_checkpoint_list_fields);
-    rc = store->ops->list_checkpoints(store->self, bh_call_query(call, "after") ? after + 1 : 0,
-                                      checkpoints_put_checkpoint, &rows, err);
     bh_rows_end(&rows, NULL);
     return rc;
 }

@@ -197,14 +197,11 @@ bh_log_prove_consistency(struct bh_call *call, struct bh_err *err)
     const struct bh_merkle_source source = bh_log_tree_source(call->api->tree);
     const struct bh_store *store = &call->api->options.store;
     struct bh_texts hashes = { NULL, 0 };
-    uint64_t sizes[2] = { 0, 0 }, last = 0;
+    const uint64_t sizes[2] = { call->query.old, call->query.new };
+    uint64_t last = 0;
     struct bh_proof proof;
-    bh_rc rc = bh_call_number(call, "old", INT64_MAX, &sizes[0], err);
+    bh_rc rc = store->ops->last_record(store->self, &last, err);
 
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "new", INT64_MAX, &sizes[1], err);
-    if (rc == BH_OK)
-        rc = store->ops->last_record(store->self, &last, err);
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     if (sizes[1] > (rc == BH_OK ? last + 1 : 0))
@@ -356,11 +353,9 @@ bh_rc
 bh_log_prune(struct bh_call *call, struct bh_err *err)
 {
     struct bh_prune_request request = { 0 };
-    struct bh_command command = { 0 };
+    struct bh_command command = { .dry_run = call->query.dry_run };
     bh_rc rc = bh_call_body(call, &bh_prune_request_fields, &request, err);
 
-    if (rc == BH_OK)
-        rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
     command.checkpoint = request.checkpoint;
     return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
 }

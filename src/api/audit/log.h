@@ -6,7 +6,7 @@
 /* The audit log for those who verify it: proofs, and the files of C2SP's tlog-tiles below
  * /v1/log, derived from committed records.  bh_resources.
  *
- * Checkpoints and hashes are open to anybody; records are not. */
+ * Checkpoints and hashes are open to all; records are not. */
 
 /* GET /v1/records/{id}/proof.  BH_NOT_FOUND: no such record, or not visible to the caller;
  * BH_UNAVAILABLE: no checkpoint covers it yet. */

@@ -321,12 +321,10 @@ log_rows_begin(const struct bh_call *call, struct rows_page *page, struct bh_err
 {
     const struct bh_store *store = &call->api->options.store;
     uint64_t last = 0;
-    bh_rc rc = bh_call_number(call, "size", INT64_MAX, &page->size, err);
+    bh_rc rc = store->ops->last_record(store->self, &last, err);
 
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "after", INT64_MAX, &page->after, err);
-    if (rc == BH_OK)
-        rc = store->ops->last_record(store->self, &last, err);
+    page->size = call->query.size;
+    page->after = call->query.after;
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     if (page->size > (rc == BH_OK ? last + 1 : 0))

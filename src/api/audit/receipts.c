@@ -10,7 +10,6 @@
 
 enum {
     LIMIT_DEFAULT = 100,
-    LIMIT_MAX = 10000,
     KEPT_MAX = LIMIT_DEFAULT + 64, /* those of one order are never parted */
     ROW_ARENA_MAX = 64 << 10,
     EARLIER_MAX = 256,
@@ -43,7 +42,7 @@ receipts_may_see(const struct receipts *r, uint32_t tenant)
     return r->visible.all || (tenant && bh_visible_has(&r->visible, tenant));
 }
 
-/* A job that the caller may not see is about nothing: else whoever shared a partition with it could
+/* A job that the caller may not see is about nothing: else a tenant that shared a partition with it could
  * ask for one number after the other. */
 static bool
 receipts_is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
@@ -78,7 +77,7 @@ receipts_find_unclean(const struct receipts *r, uint64_t partition)
     return at;
 }
 
-/* A scrub that failed is tried again for nobody: the one that succeeds is shown with the job, too. */
+/* A scrub that failed is tried again for no job: the one that succeeds is shown with the job, too. */
 static bool
 receipts_is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
 {
@@ -337,22 +336,18 @@ bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_rows rows;
     struct receipts r = {
-        .call = call, .rows = &rows, .capacity = LIMIT_DEFAULT, .gpu = bh_call_query(call, "gpu")
+        .call = call,
+        .rows = &rows,
+        .job = call->query.job,
+        .gpu = call->query.gpu,
+        .after = call->query.after,
+        .capacity = call->query.given.limit ? call->query.limit : LIMIT_DEFAULT,
     };
     struct bh_reply_receipt_list end = { .next = NULL };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_call_number(call, "after", UINT64_MAX, &r.after, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_number(call, "job", UINT64_MAX, &r.job, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_number(call, "limit", LIMIT_MAX, &r.capacity, err);
-    if (rc != BH_OK)
-        return rc;
     rows = bh_rows_begin(call, &bh_reply_receipt_list_fields);
     rc = receipts_put_all(&r, err);
     if (rc != BH_OK)

@@ -3,10 +3,10 @@
 
 #include "api/request/call.h"
 
-/* GET /v1/receipts: receipts of scrubs (docs/scrub.md).  One is seen by whoever may see jobs of
- * the tenant whose memory it was, or of the one that got it, and beside its own by whoever may see a
- * job whose receipt refers to it; the other's name and job are not shown to who may not see them.
- * See bh_call_fn. */
+/* GET /v1/receipts: receipts of scrubs (docs/scrub.md).  A caller sees one
+ * where it may see jobs of the tenant whose memory it was, or of the one that got it, and beside its
+ * own where a receipt of a job that it may see refers to it; names and jobs that it may not see are
+ * left out.  A bh_resource. */
 bh_rc bh_receipts_list(struct bh_call *call, struct bh_err *err);
 
 /* The receipts of a job that the caller may see, in its arena, struct bh_reply_receipt_shown: of its

@@ -11,9 +11,9 @@ enum { TEXT_LEAST = 4 };
 
 /* A moment, or a span before now. */
 static bh_rc
-filter_read_moment(const struct bh_call *call, const char *name, uint64_t *ret_ns, struct bh_err *err)
+filter_read_moment(const struct bh_call *call, const char *name, const char *text, uint64_t *ret_ns,
+                   struct bh_err *err)
 {
-    const char *text = bh_call_query(call, name);
     uint64_t now_ns = bh_call_now(call), span_ns;
 
     if (!text || bh_parse_utc(text, ret_ns, err) == BH_OK)
@@ -32,12 +32,12 @@ record_filter_may_see_site(const struct bh_call *call)
     return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 }).allow;
 }
 
-/* A name that is nobody's finds nothing, as that of somebody does of whom the caller may see
+/* A name that no principal has finds nothing, as that of one does of which the caller may see
  * nothing; who may see the whole site is told that it is mistyped. */
 static bh_rc
 filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
-    const char *text = bh_call_query(call, "actor");
+    const char *text = call->query.actor;
     const struct bh_dir_principal *principal;
 
     if (!text)
@@ -75,7 +75,7 @@ filter_read_id(const struct bh_call *call, const char *type, const char *text, u
 static bh_rc
 filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
-    const char *text = bh_call_query(call, "object"), *slash = text ? strchr(text, '/') : NULL;
+    const char *text = call->query.object, *slash = text ? strchr(text, '/') : NULL;
     bh_rc rc;
 
     if (!text)
@@ -95,7 +95,7 @@ filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, 
 static bh_rc
 filter_read_decision(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
-    const char *text = bh_call_query(call, "decision");
+    const char *text = call->query.decision;
 
     filter->has_decision = text;
     filter->allow = text && strcmp(text, "allow") == 0;
@@ -107,17 +107,17 @@ filter_read_decision(const struct bh_call *call, struct bh_record_filter *filter
 bh_rc
 bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter, struct bh_err *err)
 {
-    struct bh_record_filter filter = { .verb = bh_call_query(call, "verb"),
-                                       .text = bh_call_query(call, "text"),
+    struct bh_record_filter filter = { .verb = call->query.verb,
+                                       .text = call->query.text,
                                        .until_ns = UINT64_MAX };
     bh_rc rc = filter.verb ? bh_record_words_check_verb(filter.verb, err) : BH_OK;
     if (rc != BH_OK)
         return rc;
 
-    rc = filter_read_moment(call, "since", &filter.since_ns, err);
+    rc = filter_read_moment(call, "since", call->query.since, &filter.since_ns, err);
     if (rc != BH_OK)
         return rc;
-    rc = filter_read_moment(call, "until", &filter.until_ns, err);
+    rc = filter_read_moment(call, "until", call->query.until, &filter.until_ns, err);
     if (rc != BH_OK)
         return rc;
     rc = filter_read_actor(call, &filter, err);
@@ -132,7 +132,7 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
     if (filter.text && strlen(filter.text) < TEXT_LEAST)
         return bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed", TEXT_LEAST);
     filter.any = filter.verb || filter.text || filter.object_type || filter.has_actor || filter.has_decision
-                 || filter.since_ns || filter.until_ns != UINT64_MAX || bh_call_query(call, "tenant");
+                 || filter.since_ns || filter.until_ns != UINT64_MAX || call->query.tenant;
     *ret_filter = filter;
     return BH_OK;
 }

@@ -16,13 +16,13 @@ struct bh_record_filter {
     bool any; /* something is asked for */
 };
 
-/* Read the query, but for its tenant: bh_visible_narrow sees to that.
+/* Read the query, but for its tenant: bh_visible_read sees to that.
  *   BH_INVALID    malformed
  *   BH_NOT_FOUND  no such principal */
 BH_MUST_USE bh_rc bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter,
                                         struct bh_err *err);
 
-/* Whether the leaf's result is that somebody was denied something. */
+/* Whether the leaf's result is that something was denied. */
 bool bh_record_filter_is_refusal(struct bh_slice leaf);
 
 /* Whether the record with that leaf is asked for. */

@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/slice.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, SCAN_MAX = 100000, TEXT_SIZE = 200 };
+enum { PAGE_DEFAULT = 100, SCAN_MAX = 100000, TEXT_SIZE = 200 };
 
 struct records {
     struct bh_call *call;
@@ -245,25 +245,16 @@ records_put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
 static bh_rc
 records_read_page(struct records *r, uint64_t *ret_first, struct bh_err *err)
 {
-    uint64_t after = 0;
+    const struct bh_query *query = &r->call->query;
     bh_rc rc;
 
-    r->capacity = PAGE_DEFAULT;
-    rc = bh_call_number(r->call, "limit", PAGE_MAX, &r->capacity, err);
-    if (rc == BH_OK && r->capacity == 0)
+    r->capacity = query->given.limit ? query->limit : PAGE_DEFAULT;
+    r->raw = query->raw;
+    *ret_first = query->given.after ? query->after + 1 : 0;
+    if (r->capacity == 0)
         return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
-    if (rc == BH_OK)
-        rc = bh_call_number(r->call, "after", UINT64_MAX - SCAN_MAX, &after, err);
-    if (rc == BH_OK)
-        rc = bh_call_flag(r->call, "raw", &r->raw, err);
-    if (rc == BH_OK)
-        rc = bh_visible_find(r->call, "record.view", &r->visible, err);
-    if (rc == BH_OK && bh_call_query(r->call, "tenant"))
-        rc = bh_visible_narrow(r->call, bh_call_query(r->call, "tenant"), &r->visible, err);
-    if (rc == BH_OK)
-        rc = bh_record_filter_read(r->call, &r->filter, err);
-    *ret_first = bh_call_query(r->call, "after") ? after + 1 : 0;
-    return rc;
+    rc = bh_visible_read(r->call, "record.view", &r->visible, err);
+    return rc == BH_OK ? bh_record_filter_read(r->call, &r->filter, err) : rc;
 }
 
 static bh_rc
@@ -314,7 +305,7 @@ records_skip_older(const struct records *r, uint64_t total, uint64_t *first, str
     return BH_OK;
 }
 
-/* Pruned ones by their hashes, where somebody verifies; then those that are there. */
+/* Pruned ones by their hashes, for verifiers; then those that are there. */
 static bh_rc
 records_put_page(struct records *r, uint64_t first, struct bh_err *err)
 {
@@ -340,8 +331,8 @@ records_put_page(struct records *r, uint64_t first, struct bh_err *err)
     return BH_OK;
 }
 
-/* Whether the pages come to every record: then the log's size is how many there are.  Of fewer
- * nobody has counted them, and how much others do is not for those who see only their own. */
+/* Whether the pages come to every record: then the log's size is how many there are.  Fewer
+ * are not counted, and how much others do is not for those who see only their own. */
 static bool
 records_counts_all(const struct records *r)
 {

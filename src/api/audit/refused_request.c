@@ -17,7 +17,7 @@ target_of(struct bh_call *call)
     case BH_OP_ACCOUNT_ENROL:
         return bh_accounts_target(call);
     case BH_OP_NODE_VERIFY:
-        return bh_call_query(call, "node");
+        return call->query.node;
     default:
         return bh_cordon_target(call);
     }
@@ -42,9 +42,9 @@ bh_refused_request_of(struct bh_call *call)
     bool unknown_caller = !call->identified && !call->caller.subject.principal.v;
     struct bh_refused_request refused = { .op = call->op->id };
 
-    if (unknown_caller) /* nothing that he sent is looked at */
+    if (unknown_caller) /* nothing that it sent is looked at */
         return refused;
-    if (!call->probed) /* of what there is not, for him, nothing was decided */
+    if (!call->probed) /* of what does not exist for it, nothing was decided */
         refused.verdict = call->verdict;
     refused.verb = call->verb;
     refused.job = call->job;

@@ -76,6 +76,35 @@ bh_revision_text(const struct bh_store *store, const struct bh_revision *revisio
 }
 
 bh_rc
+bh_revision_present_text(const struct bh_store *store, struct bh_arena *arena, const char **ret_text,
+                         struct bh_err *err)
+{
+    struct bh_digest digest;
+    const char *hex;
+    bh_rc rc = store->ops->get_meta(store->self, "site", arena, &hex, err);
+
+    *ret_text = NULL;
+    if (rc != BH_OK)
+        return rc == BH_NOT_FOUND ? BH_OK : rc;
+    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
+        return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
+    return store->ops->get_text(store->self, &digest, arena, ret_text, err);
+}
+
+bh_rc
+bh_revision_present_site(const struct bh_store *store, struct bh_arena *arena, struct bh_site *ret_site,
+                         struct bh_err *err)
+{
+    const char *text;
+    bh_rc rc = bh_revision_present_text(store, arena, &text, err);
+
+    *ret_site = (struct bh_site){ 0 };
+    if (rc != BH_OK || !text)
+        return rc;
+    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, arena, err);
+}
+
+bh_rc
 bh_revision_present(const struct bh_store *store, struct bh_arena *arena, uint64_t *ret_number,
                     struct bh_err *err)
 {

@@ -35,6 +35,14 @@ BH_MUST_USE bh_rc bh_revision_text(const struct bh_store *store, const struct bh
 bool bh_revision_decode(const struct bh_document_row *row, struct bh_arena *arena,
                         struct bh_revision *ret_revision);
 
+/* The canonical text of the file in force, in the arena; NULL: none was applied yet. */
+BH_MUST_USE bh_rc bh_revision_present_text(const struct bh_store *store, struct bh_arena *arena,
+                                           const char **ret_text, struct bh_err *err);
+
+/* The same, decoded: an empty one where none was applied yet. */
+BH_MUST_USE bh_rc bh_revision_present_site(const struct bh_store *store, struct bh_arena *arena,
+                                           struct bh_site *ret_site, struct bh_err *err);
+
 /* Number of the present one. */
 BH_MUST_USE bh_rc bh_revision_present(const struct bh_store *store, struct bh_arena *arena,
                                       uint64_t *ret_number, struct bh_err *err);

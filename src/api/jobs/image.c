@@ -17,7 +17,7 @@ bh_image_row_read(const char *hex, struct bh_image_row *ret_row)
 
 /* ---- how far it is ---- */
 
-/* What is still to come counts: whoever fetches is behind one who checks. */
+/* What is still to come counts: fetching is behind checking. */
 static uint64_t
 rank(bh_json_value item)
 {

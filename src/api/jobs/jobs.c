@@ -20,7 +20,7 @@
 #include "base/nearest.h"
 #include "base/num.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_SIZE = 512 };
+enum { PAGE_DEFAULT = 100, NAME_SIZE = 512 };
 
 /* ---- reading rows ---- */
 
@@ -239,13 +239,8 @@ jobs_is_state(const char *state)
 static bh_rc
 jobs_read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
-    bool mine;
-    bh_rc rc = bh_call_flag(call, "mine", &mine, err);
-
-    if (rc != BH_OK || !mine)
-        return rc;
-    filter->principal_id = call->caller.subject.principal.v;
-    if (filter->principal_id)
+    filter->principal_id = call->query.mine ? call->caller.subject.principal.v : 0;
+    if (!call->query.mine || filter->principal_id)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "mine: root is no principal and has no jobs of its own");
     return bh_err_hint(err, "leave mine out, or call as a principal of the site file");
@@ -254,45 +249,30 @@ jobs_read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err
 static bh_rc
 jobs_read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
-    uint64_t limit = PAGE_DEFAULT;
-    bh_rc rc = bh_call_number(call, "limit", PAGE_MAX, &limit, err);
+    const struct bh_query *query = &call->query;
 
-    filter->limit = (uint32_t)limit;
-    if (rc != BH_OK)
-        return rc;
-    if (limit == 0)
+    filter->limit = query->given.limit ? (uint32_t)query->limit : PAGE_DEFAULT;
+    filter->after = query->after;
+    filter->active_only = query->active;
+    filter->state = query->state;
+    if (filter->limit == 0)
         return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
-    rc = bh_call_number(call, "after", UINT64_MAX, &filter->after, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_flag(call, "active", &filter->active_only, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = jobs_read_mine(call, filter, err);
-    if (rc != BH_OK)
-        return rc;
-    filter->state = bh_call_query(call, "state");
     if (filter->state && !jobs_is_state(filter->state)) {
         bh_err_set(err, BH_INVALID, "state: \"%.40s\" is no state of a job", filter->state);
         return bh_err_hint(err, "states: pending starting running suspending suspended resuming "
                                 "stopping completed failed cancelled");
     }
-    return BH_OK;
+    return jobs_read_mine(call, filter, err);
 }
 
 static bh_rc
 jobs_limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
-    const char *tenant = bh_call_query(call, "tenant");
     struct bh_visible visible;
-    bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
+    bh_rc rc = bh_visible_read(call, "job.view", &visible, err);
     if (rc != BH_OK)
         return rc;
 
-    if (tenant)
-        rc = bh_visible_narrow(call, tenant, &visible, err);
-    if (rc != BH_OK)
-        return rc;
     filter->tenants = visible.all ? NULL : visible.ids;
     filter->tenant_count = visible.all ? 0 : visible.count;
     return BH_OK;
@@ -302,12 +282,10 @@ static bh_rc
 jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct jobs_page page = { .call = call, .capacity = filter->limit };
+    struct jobs_page page = { .call = call, .start = call->query.start, .capacity = filter->limit };
     struct bh_reply_job_list end = { .next = NULL };
-    bh_rc rc = bh_call_flag(call, "start", &page.start, err);
+    bh_rc rc;
 
-    if (rc != BH_OK)
-        return rc;
     if (page.start) {
         bh_start_estimates_refresh(call, (bh_job_id){ 0 });
         bh_reservations_find(call, &page.reservations);
@@ -693,10 +671,8 @@ jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
-    if (rc != BH_OK)
-        return rc;
-    return bh_call_flag(call, "dry_run", &command->dry_run, err);
+    command->dry_run = call->query.dry_run;
+    return bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
 }
 
 /* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has
@@ -750,19 +726,16 @@ bh_jobs_submit(struct bh_call *call, struct bh_err *err)
     return rc;
 }
 
-/* The owner decides: one's own with job.cancel, others' with job.cancel.any. */
+/* The owner decides: the caller's own with job.cancel, others with job.cancel.any. */
 bh_rc
 bh_jobs_command(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_command command = { 0 };
+    struct bh_command command = { .at_once = call->query.now };
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_call_flag(call, "now", &command.at_once, err);
-    if (rc != BH_OK)
-        return rc;
     command.job = (bh_job_id){ row.job };
     return bh_call_send(call, &command, err);
 }

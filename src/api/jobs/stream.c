@@ -236,21 +236,14 @@ stream_next_change(struct events *events)
 bh_rc
 bh_stream_watch(struct bh_call *call, struct bh_err *err)
 {
-    const char *tenant = bh_call_query(call, "tenant");
+    const char *tenant = call->query.tenant;
+    uint64_t job = call->query.job;
     struct bh_visible visible;
     struct events *events;
-    uint64_t job = 0;
-    bh_rc rc = bh_call_number(call, "job", UINT64_MAX, &job, err);
+    bh_rc rc = bh_visible_read(call, "job.view", &visible, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_visible_find(call, "job.view", &visible, err);
-    if (rc != BH_OK)
-        return rc;
-    if (tenant)
-        rc = bh_visible_narrow(call, tenant, &visible, err);
-    if (rc != BH_OK)
-        return rc;
     rc = stream_events_open(call, stream_next_change, &events, err);
     if (rc != BH_OK)
         return rc;
@@ -460,48 +453,38 @@ static bh_rc
 stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
-    uint64_t member = 0;
-    bh_rc rc = bh_call_number(call, "member", BH_JOB_GANG_MAX - 1, &member, err);
+    uint32_t member = (uint32_t)call->query.member;
+    bh_rc rc = bh_jobs_find(call, row, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_jobs_find(call, row, err);
-    if (rc != BH_OK)
-        return rc;
     rc = bh_jobs_permit(call, row, err);
     if (rc != BH_OK)
         return rc;
-    rc = bh_members_check(row->job, row->gang, (uint32_t)member, err);
+    rc = bh_members_check(row->job, row->gang, member, err);
     if (rc != BH_OK)
         return rc;
-    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member, call->arena);
+    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, member, call->arena);
     return *ret_path ? BH_OK : bh_err_set(err, BH_FULL, "the answer is too large");
 }
 
 bh_rc
 bh_stream_logs(struct bh_call *call, struct bh_err *err)
 {
-    uint64_t offset = 0;
+    bool follow = call->query.follow;
     struct bh_job_row row;
     struct events *events;
     const char *path;
-    bool follow;
-    bh_rc rc = bh_call_flag(call, "follow", &follow, err);
+    bh_rc rc = stream_find_log(call, &row, &path, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_call_number(call, "offset", INT64_MAX, &offset, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = stream_find_log(call, &row, &path, err);
-    if (rc != BH_OK)
-        return rc;
     rc = stream_events_open(call, follow ? stream_next_log : stream_next_whole, &events, err);
     if (rc != BH_OK)
         return rc;
     events->job = row.job;
     events->path = path;
-    events->offset = offset;
+    events->offset = call->query.offset;
     events->gone = stream_is_gone(events, &row);
     events->pause_ns = POLL_FIRST_NS;
     stream_send_events(call, events);

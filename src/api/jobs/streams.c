@@ -16,7 +16,6 @@ enum {
     ARGS_MAX = 1000,
     ARG_BYTES_MAX = 32 << 10,
     SIDE_MAX = 10000,
-    PORT_MAX = 65535,
     ARGS_BYTES_MAX = 48 << 10,
     CALLER_ARENA_MAX = 256 << 10
 };
@@ -37,7 +36,7 @@ const struct bh_fields bh_exec_request_fields =
 static const struct bh_field attach_fields[] = {
     BH_F(struct bh_stream_request, columns, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
     BH_F(struct bh_stream_request, input, BH_FIELD_BOOL,
-         .doc = "to write to the job, too, if nobody else does"),
+         .doc = "to write to the job, too, unless another stream does"),
     BH_F(struct bh_stream_request, member, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
          .doc = "of a gang, counted from 0"),
     BH_F(struct bh_stream_request, rows, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
@@ -144,8 +143,8 @@ streams_no_query(const struct bh_request *request, const char *name)
 }
 
 /* The same person, known in the same way, and with the same permission: a session that ended, a
- * token that was revoked, a principal or a role that was removed end what they opened.  That he
- * has not just shown again that it is him is no reason: he did when it began. */
+ * token that was revoked, a principal or a role that was removed end what they opened.  That the
+ * person did not authenticate again just now is no reason: they did when it began. */
 static bool
 streams_permit_still(void *self, const char *verb, bh_tenant_id tenant)
 {
@@ -217,10 +216,7 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
                                      .principal = call->caller.subject.principal,
                                      .permit = { streams_permit_still, streams_permit_end, NULL } };
     const char *wants = call->request->upgrade;
-    uint64_t port = 0;
-    bh_rc rc = bh_call_number(call, "port", PORT_MAX, &port, err);
-    if (rc != BH_OK)
-        return rc;
+    bh_rc rc;
 
     if (!wants || strcasecmp(wants, PROTOCOL) != 0) {
         bh_err_set(err, BH_INVALID, "a stream is opened by Upgrade: " PROTOCOL);
@@ -229,7 +225,7 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
     rc = find_streams(call, &streams, err);
     if (rc != BH_OK)
         return rc;
-    claim.port = (uint32_t)port;
+    claim.port = (uint32_t)call->query.port;
     claim.permit.self = streams_permit_new(call);
     rc = streams->ops->open(streams->self, &claim, &call->reply->upgrade, err);
     if (rc != BH_OK)

@@ -67,7 +67,7 @@ bh_verify_job(struct bh_call *call, struct bh_err *err)
 bh_rc
 bh_verify_node(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_command command = { .text = bh_call_query(call, "node") };
+    struct bh_command command = { .text = call->query.node };
 
     return verify_start(call, &command, err);
 }

@@ -163,7 +163,7 @@ gpus_fill_geometry(enum bh_gpu_model model, struct bh_reply_gpu_shown *ret)
     ret->model = facts->name;
 }
 
-/* "mig", "shared", "whole" or "free"; a GPU that is not managed is in nobody's mode. */
+/* "mig", "shared", "whole" or "free"; "unmanaged" has no mode. */
 static const char *
 gpus_mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
 {

@@ -30,8 +30,8 @@ auth_match_token(void *self, const struct bh_token_row *row)
     return false;
 }
 
-/* One answer for every way in which a token is no good: which one it was is nobody's
- * business but its owner's, who is told in `bulkhead token`. */
+/* One answer for every way in which a token is no good: which one it was concerns
+ * its owner alone, who sees it in `bulkhead token`. */
 static bh_rc
 auth_bad_token(struct bh_err *err)
 {
@@ -120,7 +120,7 @@ auth_read_bearer(const char *header, const char **ret_token, struct bh_err *err)
 /* ---- unix peers ---- */
 
 static bool
-auth_never_anybody(const struct bh_call *call, uint32_t uid)
+auth_is_no_person(const struct bh_call *call, uint32_t uid)
 {
     uint32_t first = call->api->options.job_uid_first;
 
@@ -131,8 +131,8 @@ static bh_rc
 auth_unknown_peer(const struct bh_call *call, uint32_t uid, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "no principal is known for uid %" PRIu32, uid);
-    if (auth_never_anybody(call, uid))
-        return bh_err_hint(err, "this uid belongs to jobs or to nobody; send an API token");
+    if (auth_is_no_person(call, uid))
+        return bh_err_hint(err, "this uid belongs to jobs or to no user; send an API token");
     return bh_err_hint(err,
                        "an admin adds to the site file: principals: [{name: NAME, uid: %" PRIu32
                        "}] and a binding, then `bulkhead apply`",
@@ -144,7 +144,7 @@ auth_identify_peer(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_transport *peer = call->request->transport;
     const struct bh_dir_principal *principal =
-        auth_never_anybody(call, peer->uid) ? NULL : bh_directory_principal_uid(call->dir, peer->uid);
+        auth_is_no_person(call, peer->uid) ? NULL : bh_directory_principal_uid(call->dir, peer->uid);
     bool root = peer->uid == 0;
 
     if (!principal && !root)

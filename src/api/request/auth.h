@@ -7,8 +7,8 @@
  * socket's peer.
  *
  * Fills call->caller.  uid 0 is local root.  Unix ids of jobs, 65534 and ids that no
- * principal has are nobody: BH_UNAUTHENTICATED, and the hint names the line that the
- * site file lacks.  For the record of who is nobody: call->unproven where he showed credentials, with
+ * principal has are refused: BH_UNAUTHENTICATED, and the hint names the line that the
+ * site file lacks.  For the record of the refusal: call->unproven where credentials were sent, with
  * the token's number where there is one of their id; else on the socket call->caller has the uid
  * alone.  A token must exist, be neither revoked nor expired, and belong to a
  * principal that is not gone. */

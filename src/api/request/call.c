@@ -15,42 +15,6 @@ bh_call_now(const struct bh_call *call)
     return call->api->options.now ? call->api->options.now() : bh_time_now();
 }
 
-const char *
-bh_call_query(const struct bh_call *call, const char *name)
-{
-    return call->request->query(call->request, name);
-}
-
-bh_rc
-bh_call_flag(const struct bh_call *call, const char *name, bool *ret_flag, struct bh_err *err)
-{
-    const char *text = bh_call_query(call, name);
-
-    if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither true nor false", name, text);
-    *ret_flag = text && strcmp(text, "true") == 0;
-    return BH_OK;
-}
-
-bh_rc
-bh_call_number(const struct bh_call *call, const char *name, uint64_t most, uint64_t *ret_number,
-               struct bh_err *err)
-{
-    const char *text = bh_call_query(call, name);
-    uint64_t number;
-    bh_rc rc;
-
-    if (!text)
-        return BH_OK;
-    rc = bh_parse_u64(text, &number, err);
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "%s", name);
-    if (number > most)
-        return bh_err_set(err, BH_RANGE, "%s: %" PRIu64 " is over %" PRIu64, name, number, most);
-    *ret_number = number;
-    return BH_OK;
-}
-
 /* ---- the body ---- */
 
 static bool
@@ -173,10 +137,4 @@ bh_call_alloc(const struct bh_call *call, size_t bytes, void *ret_pointer, struc
         return bh_err_set(err, BH_FULL, "the answer is too large");
     memcpy(ret_pointer, &memory, sizeof memory);
     return BH_OK;
-}
-
-struct bh_json_writer
-bh_call_writer(struct bh_call *call)
-{
-    return bh_json_begin(&call->reply->body);
 }

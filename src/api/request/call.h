@@ -2,6 +2,7 @@
 #define BH_API_REQUEST_CALL_H
 
 #include "api/request/options.h"
+#include "api/request/query.h"
 #include "base/json.h"
 #include "policy/explain.h"
 #include "ports/http.h"
@@ -24,8 +25,9 @@ struct bh_call {
     struct bh_reply *reply;
     struct bh_arena *arena;
     const struct bh_operation_row *op;
+    struct bh_query query;          /* an unreadable one is refused before its resource */
     const char *id;                 /* the path's {id} or {rest}, or NULL */
-    const struct bh_directory *dir; /* NULL for operations open to nobody known */
+    const struct bh_directory *dir; /* NULL: the path leads to no operation */
     struct bh_caller caller;
     struct bh_verdict verdict;
     struct bh_reason reason; /* a refusal's reason with its operands */
@@ -41,7 +43,7 @@ struct bh_call {
     bool quarantined;               /* it failed an assert before, or others like it did */
     bool probed;                    /* it asked for what it may not see */
     bool identified;                /* it is known who calls */
-    bool unauthenticated;           /* credentials were sent that are nobody's */
+    bool unauthenticated;           /* credentials were sent that are unknown */
     uint64_t unauthenticated_token; /* that has their id, by its number in records; 0: none */
 };
 
@@ -51,17 +53,6 @@ typedef bh_rc (*bh_resource)(struct bh_call *call, struct bh_err *err);
 
 /* Now, by the API's clock. */
 uint64_t bh_call_now(const struct bh_call *call);
-
-/* The query parameter `name`: its text, or NULL. */
-const char *bh_call_query(const struct bh_call *call, const char *name);
-
-/* A flag: absent is false.  BH_INVALID: neither true nor false. */
-BH_MUST_USE bh_rc bh_call_flag(const struct bh_call *call, const char *name, bool *ret_flag,
-                               struct bh_err *err);
-
-/* A number in the query; absent leaves *ret_number.  BH_INVALID, BH_RANGE. */
-BH_MUST_USE bh_rc bh_call_number(const struct bh_call *call, const char *name, uint64_t most,
-                                 uint64_t *ret_number, struct bh_err *err);
 
 /* Decode the body, JSON or YAML by its content type, into the struct that `fields`
  * describes.  Results of bh_json_decode and bh_yaml_to_json. */
@@ -87,8 +78,5 @@ bh_rc bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id t
 /* `bytes` of arena memory; BH_FULL is reported through `err`. */
 BH_MUST_USE bh_rc bh_call_alloc(const struct bh_call *call, size_t bytes, void *ret_pointer,
                                 struct bh_err *err);
-
-/* A writer on the reply's body. */
-struct bh_json_writer bh_call_writer(struct bh_call *call);
 
 #endif

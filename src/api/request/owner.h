@@ -34,7 +34,7 @@ struct bh_token_request {
     const char *note;
     const char *scopes;    /* verbs separated by blanks; NULL: all the owner's */
     const char *lifetime;  /* "30d"; NULL: 90 days, which is the most */
-    const char *principal; /* for whom; NULL: oneself; others need token.any */
+    const char *principal; /* whose; NULL: the caller's; others need token.any */
 };
 
 /* A document to write, if it is as it was when that was decided. */
@@ -215,7 +215,7 @@ struct bh_owner_ops {
      * stranger on the socket (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
                     const struct bh_err *err);
-    /* Count credentials that are nobody's, of the token whose id they have, or 0.  Does not wait. */
+    /* Count credentials that are unknown, of the token whose id they have, or 0.  Does not wait. */
     void (*unauthenticated)(void *self, uint64_t token);
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);

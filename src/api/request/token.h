@@ -12,7 +12,7 @@
  *
  * The id is public and names the token in records; the secret has 256 bits, and only
  * its SHA-256 is stored; the checksum, over all before its underscore, lets scanners and
- * typos be told apart without asking anybody. */
+ * typos be told apart without a look-up. */
 enum { BH_TOKEN_ID_LENGTH = 12, BH_TOKEN_SECRET_LENGTH = 43, BH_TOKEN_LENGTH = 68 };
 
 enum bh_token_kind { BH_TOKEN_API, BH_TOKEN_SESSION };

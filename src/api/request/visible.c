@@ -45,6 +45,17 @@ bh_visible_narrow(const struct bh_call *call, const char *path, struct bh_visibl
 }
 
 bh_rc
+bh_visible_read(const struct bh_call *call, const char *verb, struct bh_visible *ret_visible,
+                struct bh_err *err)
+{
+    bh_rc rc = bh_visible_find(call, verb, ret_visible, err);
+
+    if (rc != BH_OK || !call->query.tenant)
+        return rc;
+    return bh_visible_narrow(call, call->query.tenant, ret_visible, err);
+}
+
+bh_rc
 bh_visible_explain(const struct bh_call *call, struct bh_explain *ret_how, struct bh_err *err)
 {
     struct bh_visible visible;

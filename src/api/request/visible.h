@@ -22,6 +22,10 @@ bool bh_visible_has(const struct bh_visible *visible, uint32_t tenant);
 BH_MUST_USE bh_rc bh_visible_narrow(const struct bh_call *call, const char *path, struct bh_visible *visible,
                                     struct bh_err *err);
 
+/* The tenants of bh_visible_find, cut down to the query's `tenant` where it has one. */
+BH_MUST_USE bh_rc bh_visible_read(const struct bh_call *call, const char *verb,
+                                  struct bh_visible *ret_visible, struct bh_err *err);
+
 /* For sentences: `how` over the tenants whose jobs the caller may see. */
 BH_MUST_USE bh_rc bh_visible_explain(const struct bh_call *call, struct bh_explain *ret_how,
                                      struct bh_err *err);

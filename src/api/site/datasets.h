@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "ports/store.h"
 
-/* GET /v1/datasets: those that the caller may see, with what it may do.  One is seen by whoever
- * holds dataset.view on the tenant whose it is, who also sees what the site file says of it, and
- * by whoever a grant names, for a tenant that he may submit jobs to. */
+/* GET /v1/datasets: those that the caller may see, with what it may do.  A caller sees
+ * one, with what the site file says of it, where it holds dataset.view on the tenant whose it is, and
+ * where a grant names it, for a tenant that it may submit jobs to. */
 bh_rc bh_datasets_list(struct bh_call *call, struct bh_err *err);
 
 /* Whether the caller's job might have its datasets, as bh_datasets_explain has it; a denial is

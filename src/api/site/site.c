@@ -9,18 +9,12 @@
 bh_rc
 bh_site_get(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_store *store = &call->api->options.store;
-    const char *hex, *text = "{}"; /* none was applied yet */
-    struct bh_digest digest;
-    bh_rc rc = store->ops->get_meta(store->self, "site", call->arena, &hex, err);
+    const char *text;
+    bh_rc rc = bh_revision_present_text(&call->api->options.store, call->arena, &text, err);
 
-    if (rc == BH_OK && !bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
-    if (rc == BH_OK)
-        rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
-    bh_buf_puts(&call->reply->body, text);
+    bh_buf_puts(&call->reply->body, text ? text : "{}");
     return BH_OK;
 }
 
@@ -38,16 +32,10 @@ bh_site_apply(struct bh_call *call, struct bh_err *err)
         bh_err_hint(err, "man bulkhead-site explains every key");
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_flag(call, "prune", &command.prune, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_number(call, "revision", UINT64_MAX, &command.revision, err);
-    if (rc != BH_OK)
-        return rc;
-    command.guarded = bh_call_query(call, "revision") != NULL;
+    command.dry_run = call->query.dry_run;
+    command.prune = call->query.prune;
+    command.revision = call->query.revision;
+    command.guarded = call->query.given.revision;
     bh_buf_init(&text, BH_JSON_BYTES_MAX);
     bh_json_encode(&text, &bh_site_fields, &site);
     command.text = bh_buf_text(&text);
@@ -170,20 +158,16 @@ bh_site_diff(struct bh_call *call, struct bh_err *err)
     struct bh_reply_site_difference reply = { .from = 0 };
     struct bh_site_changes changes;
     struct bh_site from, to;
-    uint64_t first = 0, second = 0;
+    uint64_t second = 0;
     bh_rc rc = bh_revision_present(&call->api->options.store, call->arena, &second, err);
     if (rc != BH_OK)
         return rc;
 
-    if (!bh_call_query(call, "from"))
+    if (!call->query.given.from)
         return bh_err_set(err, BH_INVALID, "from: a revision is needed");
-    rc = bh_call_number(call, "from", UINT64_MAX, &first, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_number(call, "to", UINT64_MAX, &second, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = site_read_revision(call, first, &from, err);
+    if (call->query.given.to)
+        second = call->query.to;
+    rc = site_read_revision(call, call->query.from, &from, err);
     if (rc != BH_OK)
         return rc;
     rc = site_read_revision(call, second, &to, err);
@@ -194,7 +178,7 @@ bh_site_diff(struct bh_call *call, struct bh_err *err)
     reply.changes = changes.lines;
     if (changes.listed != changes.count)
         memcpy(reply.changes_sha256, changes.digest, sizeof reply.changes_sha256);
-    reply.from = first;
+    reply.from = call->query.from;
     reply.to = second;
     bh_reply_put(call, &bh_reply_site_difference_fields, &reply);
     return BH_OK;

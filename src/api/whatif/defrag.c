@@ -212,7 +212,7 @@ bh_defrag_show(struct bh_call *call, struct bh_err *err)
 
 /* The owner is asked in any case: it knows what was answered to the same request before,
  * and records what is refused.  A plan that is not the present one is sent as one that
- * moves nobody, which the engine refuses as stale, or because the mode is off. */
+ * moves no job, which the engine refuses as stale, or because the mode is off. */
 bh_rc
 bh_defrag_apply(struct bh_call *call, struct bh_err *err)
 {

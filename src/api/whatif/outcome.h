@@ -8,7 +8,7 @@
 struct bh_outcome {
     struct bh_simulation before, after;
     bh_job_id subject;            /* the job asked about; 0: none */
-    bool submitted;               /* it is new: its number is nobody's */
+    bool submitted;               /* it is new: its number is no job's */
     struct bh_job_view view;      /* the subject as it stands right after the change */
     struct bh_reason reason;      /* and why */
     bh_tenant_id holder;          /* tenant of reason.job */

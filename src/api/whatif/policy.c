@@ -1,16 +1,17 @@
 #include "api/whatif/policy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/documents/job_document.h"
+#include "api/documents/revision.h"
 #include "api/request/reply.h"
 #include "api/state/admit.h"
 #include "api/state/submission.h"
-#include "base/num.h"
 #include "model/path.h"
 #include "model/spec.h"
 
-enum { JOBS_MAX = 1000, ITEMS_DEFAULT = 1000, ITEMS_MAX = 10000, PAGE = 200, SCRATCH_BYTES = 4 << 20 };
+enum { JOBS_MAX = 1000, ITEMS_DEFAULT = 1000, PAGE = 200, SCRATCH_BYTES = 4 << 20 };
 
 static const struct bh_field request_fields[] = {
     BH_F(struct bh_policy_test_request, jobs, BH_FIELD_LIST, .of = &bh_job_spec_fields, .max = JOBS_MAX,
@@ -43,7 +44,7 @@ struct submission {
 /* ---- one submission ---- */
 
 /* What the grants of the datasets that it mounts say; `ret_rule` is the denial's number.  Jobs of
- * a file are nobody's: only grants that name no principal and no role are for them. */
+ * a file have no submitter: only grants that name no principal and no role are for them. */
 static bh_rc
 policy_judge_datasets(const struct policy_test *test, const struct submission *s, uint32_t *ret_rule,
                       struct bh_err *err)
@@ -219,27 +220,6 @@ policy_test_given(struct policy_test *test, const struct bh_list *jobs)
                                                     .user = "" });
 }
 
-/* The site file in force, as the store has it; an empty one before the first. */
-static bh_rc
-policy_load_site(struct bh_call *call, struct bh_site *ret_site, struct bh_err *err)
-{
-    const struct bh_store *store = &call->api->options.store;
-    struct bh_digest digest;
-    const char *hex, *text;
-    bh_rc rc = store->ops->get_meta(store->self, "site", call->arena, &hex, err);
-
-    if (rc == BH_NOT_FOUND)
-        return BH_OK;
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
-    rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
-    if (rc != BH_OK)
-        return rc;
-    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
-}
-
 /* Whether a site file came with the request. */
 static bool
 policy_is_given(const struct bh_site *site)
@@ -268,15 +248,14 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
 {
     struct bh_policy_test_request request = { .jobs = { NULL, 0 } };
     BH_AUTO(bh_arena_free) struct bh_arena *scratch = bh_arena_new(SCRATCH_BYTES);
-    struct policy_test test = {
-        .call = call, .site = &request.site, .scratch = scratch, .capacity = ITEMS_DEFAULT
-    };
+    struct policy_test test = { .call = call,
+                                .site = &request.site,
+                                .scratch = scratch,
+                                .capacity = call->query.given.limit ? call->query.limit : ITEMS_DEFAULT };
     bh_rc rc = bh_call_body(call, &bh_policy_test_request_fields, &request, err);
 
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "limit", ITEMS_MAX, &test.capacity, err);
     if (rc == BH_OK && !policy_is_given(&request.site))
-        rc = policy_load_site(call, &request.site, err);
+        rc = bh_revision_present_site(&call->api->options.store, call->arena, &request.site, err);
     else if (rc == BH_OK)
         rc = bh_site_check(&request.site, err);
     if (rc != BH_OK)

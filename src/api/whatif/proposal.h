@@ -8,7 +8,7 @@
 /* How often a site with defrag: on looks for a plan. */
 #define BH_PROPOSAL_EVERY_NS (UINT64_C(60) * 1000000000)
 
-/* The present plan of moves, played on a copy before anybody sees it. */
+/* The present plan of moves, played on a copy before it is shown. */
 struct bh_proposal {
     struct bh_ev_settings settings;
     struct bh_move_left_view left; /* of this hour's budget */

@@ -17,7 +17,7 @@
 #include "model/quantity.h"
 #include "policy/operations.h"
 
-/* The number that a job submitted in a future has: nobody's. */
+/* The number that a job submitted in a future has: no job's. */
 #define NEW_JOB (UINT64_C(1) << 52)
 
 static const struct bh_field quota_fields[] = {
@@ -98,7 +98,7 @@ struct whatif_question {
     bool has_site;
     struct bh_ev_submit submit; /* job 0: none */
     bh_job_id cancel;
-    bh_tenant_id tenant; /* whose quota; 0: nobody's */
+    bh_tenant_id tenant; /* whose quota; 0: none */
     bool set_limit, set_guarantee;
     uint64_t limit, guarantee;
     bh_gpu_id drained; /* or one of the node's that is; 0: nothing is */

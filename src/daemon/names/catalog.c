@@ -10,7 +10,6 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/lock.h"
-#include "base/num.h"
 #include "base/vec.h"
 #include "daemon/names/published.h"
 
@@ -180,18 +179,10 @@ catalog_parse_site(struct bh_catalog *catalog, const char *text, struct bh_err *
 static bh_rc
 catalog_load_site(struct bh_catalog *catalog, struct bh_arena *arena, struct bh_err *err)
 {
-    const char *hex, *text = "";
-    struct bh_digest digest;
-    bh_rc rc = catalog->store.ops->get_meta(catalog->store.self, "site", arena, &hex, err);
+    const char *text;
+    bh_rc rc = bh_revision_present_text(&catalog->store, arena, &text, err);
 
-    if (rc == BH_NOT_FOUND)
-        return catalog_parse_site(catalog, "", err);
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        return bh_err_set(err, BH_CONFLICT, "the store's site digest is damaged");
-    rc = catalog->store.ops->get_text(catalog->store.self, &digest, arena, &text, err);
-    return rc == BH_OK ? catalog_parse_site(catalog, text, err) : rc;
+    return rc == BH_OK ? catalog_parse_site(catalog, text ? text : "", err) : rc;
 }
 
 bh_rc

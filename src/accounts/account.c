@@ -324,7 +324,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         return rc;
 
     if (list.full)
-        return bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
+        return bh_err_set(err, BH_FULL, "there are more accounts than fit in one answer");
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     for (const struct listed_account *listed = list.first; listed; listed = listed->next)
@@ -365,8 +365,8 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
         return rc;
     principal = find_account(call, request.principal);
     if (!principal) {
-        bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\" with an account", request.principal);
-        return bh_err_hint(err, "in the site file: principals: [{name: NAME, account: true}]");
+        bh_err_set(err, BH_NOT_FOUND, "principal: no \"%.60s\" with an account", request.principal);
+        return bh_err_hint(err, "add to the site file: principals: [{name: NAME, account: true}]");
     }
     rc = account_read_for(accounts, call, principal, &account, err);
     if (rc == BH_OK)

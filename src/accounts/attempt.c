@@ -193,10 +193,9 @@ attempt_not_now(struct bh_accounts *accounts, struct bh_call *call, const struct
     bh_time_put_utc(&text, until);
     bh_buf_text(&text);
     bh_err_set(err, BH_UNAUTHENTICATED, "too many attempts with this name or from here");
-    return bh_err_hint(err,
-                       "try again after %s; a device that has signed in before need not wait "
-                       "for what others did",
-                       when);
+    return bh_err_hint(
+        err, "try again after %s; a device that has signed in before is not affected by attempts of others",
+        when);
 }
 
 bh_rc
@@ -238,8 +237,9 @@ bh_attempt_failed(struct bh_accounts *accounts, struct bh_call *call,
     if (rc != BH_OK)
         return rc;
     bh_err_set(err, BH_UNAUTHENTICATED, "the name, password or code is wrong");
-    return bh_err_hint(err, "an account with a second factor needs its code as well; who lost "
-                            "both asks an admin for `bulkhead account reset`");
+    return bh_err_hint(
+        err, "an account with a second factor also needs its code; an admin can reset both with `bulkhead "
+             "account reset`");
 }
 
 bh_rc

@@ -52,9 +52,9 @@ bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *
     bh_rc rc;
 
     if (strlen(password) < PASSWORD_LEAST || strlen(password) > BH_PASSWORD_MAX) {
-        bh_err_set(err, BH_INVALID, "password: has not %d to %d bytes", (int)PASSWORD_LEAST,
+        bh_err_set(err, BH_INVALID, "password: must have %d to %d bytes", (int)PASSWORD_LEAST,
                    (int)BH_PASSWORD_MAX);
-        return bh_err_hint(err, "a few words that nobody else would choose together");
+        return bh_err_hint(err, "choose several words that are not used together elsewhere");
     }
     rc = accounts->options.crypto->random(salt, sizeof salt, err);
     if (rc != BH_OK)
@@ -252,7 +252,7 @@ factor_accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh
     if (!bh_parse_hex(pending.secret, account->totp, sizeof account->totp)
         || !factor_totp_right(accounts, account, request.code)) {
         bh_secret_wipe(&pending, sizeof pending);
-        bh_err_set(err, BH_INVALID, "the code is not the app's: begin again");
+        bh_err_set(err, BH_INVALID, "the code is not the app's: start again");
         return bh_err_hint(err, "compare the clock of the device with this machine's");
     }
     bh_secret_wipe(&pending, sizeof pending);
@@ -332,8 +332,7 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 
     if (!bh_account_has_factor(&account))
         return bh_err_set(err, BH_CONFLICT,
-                          "recovery codes stand in for a second factor: there is "
-                          "none yet");
+                          "recovery codes replace a second factor, and the account has none yet");
     rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc != BH_OK)
         return rc;

@@ -267,7 +267,8 @@ bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct 
         return rc;
 
     if (!bh_account_name(request.account, name) || !bh_name_valid(name))
-        return bh_err_set(err, BH_INVALID, "account: is no name of small letters, digits and dashes");
+        return bh_err_set(err, BH_INVALID,
+                          "account: must be a name of lower-case letters, digits and dashes");
     attempt = bh_attempt_from_call(accounts, call, "first admin", NULL, 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc != BH_OK)

@@ -312,7 +312,7 @@ oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struc
     if (expected.fresh) {
         rc = bh_session_read(&accounts->documents, pending->session, call->arena, &session, err);
         if (rc != BH_OK || !session.identity)
-            return bh_err_set(err, BH_CONFLICT, "the session is over, or not of an issuer");
+            return bh_err_set(err, BH_CONFLICT, "the session has ended, or not of an issuer");
         expected.subject = strchr(session.identity, '/') + 1;
     }
     rc = oidc_exchange(accounts, call, &pending->login, &sign_in, err);
@@ -336,7 +336,7 @@ bh_serve_return(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
         return rc;
     if (!bh_pending_consume(accounts, BH_PENDING_ISSUER, call->id, 0, &pending)) {
         bh_err_set(err, BH_NOT_FOUND, "no such sign-in is under way");
-        return bh_err_hint(err, "begin again; a sign-in waits for ten minutes");
+        return bh_err_hint(err, "start again; a sign-in must finish within ten minutes");
     }
     rc = oidc_complete_callback(accounts, call, &pending, request.query, err);
     bh_secret_wipe(&pending, sizeof pending);

@@ -38,8 +38,8 @@ passkeys_party_of(const struct bh_call *call, struct party *ret_party, struct bh
         snprintf(ret_party->id, sizeof ret_party->id, "%.*s", (int)length,
                  address ? address + sizeof scheme - 1 : "");
     if (passkeys_is_number(ret_party->id)) {
-        bh_err_set(err, BH_UNAVAILABLE, "passkeys are made for an address, and there is none");
-        return bh_err_hint(err, "in the site file: sign_in: {address: https://HOST}");
+        bh_err_set(err, BH_UNAVAILABLE, "passkeys need an address of this site, and none is set");
+        return bh_err_hint(err, "add to the site file: sign_in: {address: https://HOST}");
     }
     length += sizeof scheme - 1;
     ret_party->origin =
@@ -531,7 +531,7 @@ static bh_rc
 no_passkey(struct bh_call *call, struct bh_err *err)
 {
     call->probed = true;
-    return bh_err_set(err, BH_NOT_FOUND, "this account has no passkey of that id");
+    return bh_err_set(err, BH_NOT_FOUND, "this account has no passkey with that id");
 }
 
 /* BH_CONFLICT: nothing else would be left to show. */

@@ -85,7 +85,7 @@ bh_session_put_opened(struct bh_call *call, const struct bh_session_opened *open
 static bh_rc
 no_session(struct bh_err *err)
 {
-    bh_err_set(err, BH_UNAUTHENTICATED, "the session is over");
+    bh_err_set(err, BH_UNAUTHENTICATED, "the session has ended");
     return bh_err_hint(err, "sign in again: `bulkhead login`");
 }
 
@@ -239,7 +239,7 @@ bh_session_check_fresh(const struct bh_accounts *accounts, const struct bh_call 
     const struct bh_presence *presence = &call->caller.subject.presence;
 
     if (call->caller.subject.principal.v == 0)
-        return bh_err_set(err, BH_INVALID, "root has no account; name a principal");
+        return bh_err_set(err, BH_INVALID, "root has no account: name a principal");
     if (presence->kind == BH_PRESENCE_LOCAL)
         return BH_OK;
     if (presence->kind == BH_PRESENCE_SESSION && presence->shown_ns <= presence->now_ns
@@ -253,7 +253,7 @@ bh_session_own(struct bh_accounts *accounts, struct bh_call *call, struct bh_ses
                struct bh_err *err)
 {
     if (call->caller.via != BH_VIA_SESSION || !call->caller.token) {
-        bh_err_set(err, BH_CONFLICT, "this is no session");
+        bh_err_set(err, BH_CONFLICT, "the request has no session");
         return bh_err_hint(err, "sign in first: `bulkhead login`");
     }
     return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session, err);

@@ -122,7 +122,7 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
     }
     if (rc == BH_NOT_FOUND) {
         call->probed = true;
-        return bh_err_set(err, BH_NOT_FOUND, "there is no session %.20s of yours", call->id);
+        return bh_err_set(err, BH_NOT_FOUND, "you have no session %.20s", call->id);
     }
     if (rc != BH_OK)
         return rc;
@@ -209,7 +209,7 @@ sessions_prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
     bh_rc rc = bh_account_read(&accounts->documents, session->principal, call->arena, &account, err);
 
     if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
-        return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
+        return bh_err_set(err, BH_CONFLICT, "this account has no second factor");
     if (rc != BH_OK)
         return rc;
     attempt = bh_attempt_from_call(accounts, call, call->caller.name, request->device, session->principal);
@@ -301,7 +301,7 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (rc != BH_OK)
         return rc;
     if (strlen(request.reason) < 10)
-        return bh_err_set(err, BH_INVALID, "reason: say in a sentence why");
+        return bh_err_set(err, BH_INVALID, "reason: give the reason in a sentence");
     session.glass_until_ns = bh_accounts_now(accounts) + BREAK_GLASS_NS;
     rc = bh_session_put(&session, call->arena, &put, err);
     change.object = (struct bh_record_object){ "account", session.principal };

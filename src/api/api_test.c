@@ -468,7 +468,7 @@ a_refusal_says_what_a_field_takes(void **state)
         { "the nearest scope", "/v1/tokens", "{\"scopes\":\"job.veiw\"}",
           "did you mean job.view? a developer has job.view job.submit" },
         { "what a number may be", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"small\",\"count\":60}",
-          "\"next\":\"count: 1 to 16; pieces of the SKU for each member" },
+          "\"next\":\"count: 1 to 16; partitions of the SKU for each member" },
         { "what a field of an entry is", "/v1/jobs",
           "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"dataset\":\"../x\"}]}",
           "\"next\":\"dataset: a dataset's or a model's name; this or source\"" },

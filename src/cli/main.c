@@ -78,7 +78,7 @@ cli_main_completion(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     if (!bh_words_have("bash", ' ', cli->args->arguments[0], 4))
-        return bh_err_set(err, BH_INVALID, "completion: only bash is known");
+        return bh_err_set(err, BH_INVALID, "completion: only bash is supported");
     bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_help_completion(&out);
     rc = bh_output_write(&out, err);

@@ -218,12 +218,12 @@ server_check_options(const struct bh_server_options *options, struct bh_err *err
                           "certificate");
     if (!options->certificate && !server_is_unix(options->fd)) {
         bh_err_set(err, BH_INVALID, "a TCP socket needs a certificate");
-        return bh_err_hint(err, "plain HTTP is served on the unix socket only");
+        return bh_err_hint(err, "plain HTTP is only served on the unix socket");
     }
     if (options->certificate && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return bh_err_set(err, BH_UNAVAILABLE, "this libmicrohttpd was built without TLS");
     if (options->client_ca && !bh_certificate_authorities(options->client_ca))
-        return bh_err_set(err, BH_INVALID, "there is no usable authority of client certificates");
+        return bh_err_set(err, BH_INVALID, "there is no usable authority for client certificates");
     return BH_OK;
 }
 

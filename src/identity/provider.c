@@ -49,7 +49,7 @@ bh_provider_ask(const char *issuer, bool loopback, struct bh_arena *arena,
     const char *url;
 
     if (!bh_url_check(issuer, loopback) || strchr(issuer, '?'))
-        return bh_err_set(err, BH_INVALID, "issuer \"%.100s\" is no https address", issuer);
+        return bh_err_set(err, BH_INVALID, "issuer \"%.100s\" is not an https address", issuer);
     while (length > 0 && issuer[length - 1] == '/')
         length--;
     url = bh_arena_printf(arena, "%.*s" WELL_KNOWN, (int)length, issuer);

@@ -211,9 +211,9 @@ share_parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, u
     parts = bytes * BH_GPU_PARTS / whole;
     if (bytes * BH_GPU_PARTS % whole) {
         if (words->rounding == BH_ROUNDING_NONE) {
-            bh_err_set(err, BH_INVALID, "memory: %.20s is no whole number of parts of %s's %u MiB",
+            bh_err_set(err, BH_INVALID, "memory: %.20s is not a whole number of parts of %s's %u MiB",
                        words->memory, bh_model_facts(model)->name, bh_model_facts(model)->memory_mib);
-            return bh_err_hint(err, "say rounding: up for %" PRIu64 " of %d parts, or down for %" PRIu64,
+            return bh_err_hint(err, "set rounding: up for %" PRIu64 " of %d parts, or down for %" PRIu64,
                                parts + 1, BH_GPU_PARTS, parts);
         }
         parts += words->rounding == BH_ROUNDING_UP;
@@ -331,7 +331,7 @@ bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_sh
     bh_rc rc;
 
     if (!colon || strlen(name) >= sizeof text)
-        return bh_err_set(err, BH_INVALID, "\"%.24s\" is no share", name);
+        return bh_err_set(err, BH_INVALID, "\"%.24s\" is not a share", name);
     memcpy(text, name, strlen(name) + 1);
     text[colon - name] = '\0';
     words.memory = &text[colon - name + 1];
@@ -340,11 +340,12 @@ bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_sh
     while (plus && words.mode < BH_SHARE_MODES && strcmp(suffixes[words.mode], plus) != 0)
         words.mode++;
     if (words.mode == BH_SHARE_MODES)
-        return bh_err_set(err, BH_INVALID, "\"%.24s\" is no share", name);
+        return bh_err_set(err, BH_INVALID, "\"%.24s\" is not a share", name);
     rc = bh_share_parse(model, &words, ret_share, err);
     if (rc != BH_OK)
         return rc;
     bh_share_format(model, ret_share, again);
-    return strcmp(again, name) == 0 ? BH_OK
-                                    : bh_err_set(err, BH_INVALID, "\"%.24s\" is written \"%s\"", name, again);
+    return strcmp(again, name) == 0
+               ? BH_OK
+               : bh_err_set(err, BH_INVALID, "\"%.24s\" must be written \"%s\"", name, again);
 }

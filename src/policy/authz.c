@@ -346,11 +346,11 @@ bh_authz_role_grants(enum bh_role role, const char *verb)
 bh_rc
 bh_authz_refuse_step_up(const char *verb, struct bh_err *err)
 {
-    bh_err_set(err, BH_UNAUTHENTICATED, "%s asks you to show again that it is you", verb);
-    return bh_err_hint(err,
-                       "`bulkhead login --again`, or on the account page; a token needs %s "
-                       "among its scopes",
-                       verb);
+    bh_err_set(err, BH_UNAUTHENTICATED, "%s needs a recent second factor", verb);
+    return bh_err_hint(
+        err,
+        "show one with `bulkhead login --again` or on the account page; a token needs %s among its scopes",
+        verb);
 }
 
 const char *
@@ -359,7 +359,7 @@ bh_authz_scope_hint(const struct bh_subject *subject)
     if (subject->presence.kind == BH_PRESENCE_SESSION)
         return "this session has shown no second factor yet: add one with `bulkhead account totp` "
                "or on the account page, or show it with `bulkhead login --again`";
-    return "the token's scopes do not include it; make one that does";
+    return "the token's scopes do not include it; create a token with it";
 }
 
 /* Which role, and where: one that is bound elsewhere does not help. */
@@ -369,8 +369,9 @@ authz_hint_role(const struct bh_denial *denial, const char *path, struct bh_err 
     const char *role = bh_authz_role_for(denial->verb);
 
     if (denial->reach == BH_REACH_OWN)
-        return bh_err_hint(err, "one's own is for those whom the site file names; another's takes "
-                                "the role admin on the whole site");
+        return bh_err_hint(
+            err,
+            "your own needs to be allowed in the site file; others' need the role admin on the whole site");
     if (strcmp(role, "root") == 0)
         return bh_err_hint(err, "no role allows it");
     if (denial->reach == BH_REACH_ANYWHERE)

@@ -32,7 +32,7 @@ explain_running(const struct phrase *p)
 static void
 explain_stopping(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it was told to end, and is killed in ");
+    bh_buf_puts(p->out, "it is stopping, and is killed in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, " if it has not ended by then");
 }
@@ -43,7 +43,7 @@ explain_held(const struct phrase *p)
     bh_buf_puts(p->out, "held by its submitter until it is released");
 }
 
-/* "acme/vision is at its limit of ...: ... in use, this job wants ... more"; only an
+/* "acme/vision is at its limit of ...: ... in use, this job needs ... more"; only an
  * exhausted limit is "at" it. */
 static void
 explain_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t))
@@ -59,7 +59,7 @@ explain_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint
         bh_buf_put_u64(p->out, reason->used);
     else
         amount(p, reason->used);
-    bh_buf_puts(p->out, " in use, this job wants ");
+    bh_buf_puts(p->out, " in use, this job needs ");
     if (amount == bh_explain_partitions)
         bh_buf_put_u64(p->out, reason->wanted);
     else
@@ -106,7 +106,7 @@ static void
 explain_quota_user(const struct phrase *p)
 {
     bh_gpus_put(p->out, p->reason->used);
-    bh_buf_puts(p->out, " of this user in use, this job wants ");
+    bh_buf_puts(p->out, " of this user in use, this job needs ");
     bh_gpus_put(p->out, p->reason->wanted);
     bh_buf_puts(p->out, " more, and ");
     explain_put_tenant(p);
@@ -114,14 +114,14 @@ explain_quota_user(const struct phrase *p)
     bh_gpus_put(p->out, p->reason->limit);
 }
 
-/* "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its guarantee
+/* "free capacity is kept for acme/vision, which is expected to need 1.5 GPUs of its guarantee
  * soon: ..."; how much others are expected to want is theirs to know. */
 static void
 explain_kept_forecast(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "what is free is kept for ");
+    bh_buf_puts(p->out, "free capacity is kept for ");
     explain_put_tenant(p);
-    bh_buf_puts(p->out, ", which is expected to want ");
+    bh_buf_puts(p->out, ", which is expected to need ");
     if (bh_explain_may_name(p->how, p->reason->tenant))
         bh_gpus_put(p->out, p->reason->expected);
     else
@@ -131,7 +131,7 @@ explain_kept_forecast(const struct phrase *p)
     bh_gpus_put(p->out, p->reason->used);
     bh_buf_puts(p->out, " of ");
     bh_gpus_put(p->out, p->reason->limit);
-    bh_buf_puts(p->out, " that others may have in use, this job wants ");
+    bh_buf_puts(p->out, " that others may have in use, this job needs ");
     bh_gpus_put(p->out, p->reason->wanted);
     bh_buf_puts(p->out, " more");
 }
@@ -157,7 +157,7 @@ explain_never_quota(const struct phrase *p)
     void (*amount)(const struct phrase *, uint64_t) =
         p->reason->sku.v ? bh_explain_partitions : explain_put_parts;
 
-    bh_buf_puts(p->out, "this job wants ");
+    bh_buf_puts(p->out, "this job needs ");
     amount(p, p->reason->wanted);
     bh_buf_puts(p->out, ", and the limit of ");
     explain_put_tenant(p);
@@ -178,26 +178,26 @@ explain_fragmented(const struct phrase *p)
 {
     bh_gpus_put(p->out, p->reason->free_partitions);
     bh_buf_puts(p->out, p->reason->free_partitions > BH_GPU_PARTS ? " are" : " is");
-    bh_buf_puts(p->out, " free, but not in one piece that can hold ");
+    bh_buf_puts(p->out, " free, but not as a contiguous partition that can hold ");
     bh_explain_partitions(p, p->reason->wanted);
 }
 
 static void
 explain_boundary(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "the free room for ");
+    bh_buf_puts(p->out, "the free capacity for ");
     bh_explain_sku(p);
     if (p->reason->gpu.v == 0) {
         bh_buf_puts(p->out, " is on the node of ");
         bh_explain_job(p, "a tenant");
-        bh_buf_puts(p->out, ", and a tenant whose nodes are dedicated shares them with no other");
+        bh_buf_puts(p->out, ", and a tenant with dedicated nodes shares them with no other");
         return;
     }
     if (bh_explain_may_name_job(p)) {
         bh_buf_puts(p->out, " on ");
         bh_explain_gpu(p);
     }
-    bh_buf_puts(p->out, " lies beside ");
+    bh_buf_puts(p->out, " is next to ");
     bh_explain_job(p, "a tenant");
     bh_buf_puts(p->out, ", which the boundary between the tenants keeps apart");
 }
@@ -206,7 +206,7 @@ static void
 explain_behind(const struct phrase *p)
 {
     bh_explain_job(p, "an earlier or higher job");
-    bh_buf_puts(p->out, " comes first and waits for the same room");
+    bh_buf_puts(p->out, " comes first and waits for the same capacity");
 }
 
 static void
@@ -223,10 +223,12 @@ explain_preempting(const struct phrase *p)
 static void
 explain_starting(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "its pieces on ");
+    bh_buf_puts(p->out, "its partitions on ");
     bh_explain_gpu(p);
-    bh_buf_puts(p->out, " are being made ready (carved, and scrubbed where another tenant had the "
-                        "memory) and its sandbox started");
+    bh_buf_puts(
+        p->out,
+        " are being prepared (carved, and scrubbed where another tenant had the memory) and its sandbox is "
+        "starting");
 }
 
 static void
@@ -277,7 +279,7 @@ static void
 explain_tenant_cycle(const struct phrase *p)
 {
     explain_put_tenant(p);
-    bh_buf_puts(p->out, " cannot stand below itself");
+    bh_buf_puts(p->out, " cannot be below itself");
 }
 
 static void
@@ -291,7 +293,7 @@ static void
 explain_sku_busy(const struct phrase *p)
 {
     bh_buf_put_u64(p->out, p->reason->used);
-    bh_buf_puts(p->out, p->reason->used == 1 ? " job still wants " : " jobs still want ");
+    bh_buf_puts(p->out, p->reason->used == 1 ? " job still uses " : " jobs still use ");
     bh_explain_sku(p);
 }
 
@@ -324,7 +326,7 @@ static void
 explain_put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
 {
     if (for_job.v == 0)
-        bh_buf_puts(p->out, " to join free room, or to leave a GPU that is cordoned");
+        bh_buf_puts(p->out, " to join free capacity, or to empty a cordoned GPU");
     else if (bh_explain_may_name(p->how, whose))
         bh_buf_printf(p->out, " to make room for job %" PRIu64, for_job.v);
     else
@@ -342,7 +344,7 @@ explain_moving(const struct phrase *p)
 static void
 explain_defrag_off(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "the site does not have jobs moved");
+    bh_buf_puts(p->out, "defragmentation is off on this site");
 }
 
 static void
@@ -365,12 +367,12 @@ explain_defrag_gain(const struct phrase *p)
 static void
 explain_defrag_stale(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "things have changed since the plan was made");
+    bh_buf_puts(p->out, "the state has changed since the plan was made");
     if (p->reason->job.v == 0)
         return;
     bh_buf_puts(p->out, ": ");
     bh_explain_job(p, "a job");
-    bh_buf_puts(p->out, " cannot be moved as it says");
+    bh_buf_puts(p->out, " cannot be moved as planned");
 }
 
 /* "; it was moved 5m ago to make room for job 12" */
@@ -398,11 +400,11 @@ explain_preempted(const struct phrase *p)
 
 /* ---- what can be done ---- */
 
-/* "it is not known when room frees: job 12 holds it without a time limit; cancel it" */
+/* "it is unknown when capacity frees: job 12 holds it without a time limit; cancel it" */
 static void
 explain_next_unknown(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it is not known when room frees: ");
+    bh_buf_puts(p->out, "it is unknown when capacity frees: ");
     if (!bh_explain_may_name_job(p)) {
         bh_buf_puts(p->out, "jobs without a time limit hold it; cancel one, or set time_limit "
                             "when submitting");
@@ -418,10 +420,11 @@ explain_next_unknown(const struct phrase *p)
 static void
 explain_next_expected(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
+    bh_buf_puts(p->out, "capacity is reserved for it, and expected to be free in ");
     bh_explain_wait(p);
-    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? ": jobs without a time limit hold it, so this is a guess"
-                                                   : ": this is a guess, for jobs may hold it longer");
+    bh_buf_puts(p->out, bh_explain_may_name_job(p)
+                            ? ": jobs without a time limit hold it, so this is an estimate"
+                            : ": this is an estimate, since jobs may hold it longer");
 }
 
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit", or when its grace is over */
@@ -448,7 +451,7 @@ explain_next_free(const struct phrase *p)
         explain_next_frees(p);
         return;
     }
-    bh_buf_puts(p->out, "room frees in ");
+    bh_buf_puts(p->out, "capacity frees in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, " at the latest");
 }
@@ -467,7 +470,7 @@ static void
 explain_next_fragmented(const struct phrase *p)
 {
     explain_next_free(p);
-    bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` tells)");
+    bh_buf_puts(p->out, "; a smaller SKU may fit now (see `bulkhead whatif submit`)");
 }
 
 static void
@@ -503,25 +506,25 @@ explain_next_nothing(const struct phrase *p)
 static void
 explain_next_wait(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "wait: it goes on by itself");
+    bh_buf_puts(p->out, "wait: it continues by itself");
 }
 
 static void
 explain_next_stopping(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "wait, or have it killed at once with `bulkhead cancel --now`");
+    bh_buf_puts(p->out, "wait, or kill it at once with `bulkhead cancel --now`");
 }
 
 static void
 explain_next_release(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "let it run with `bulkhead release`");
+    bh_buf_puts(p->out, "release it with `bulkhead release`");
 }
 
 static void
 explain_next_never_quota(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "ask for fewer or smaller pieces, or have an admin raise the limit of ");
+    bh_buf_puts(p->out, "ask for fewer or smaller partitions, or have an admin raise the limit of ");
     explain_put_tenant(p);
 }
 
@@ -531,10 +534,10 @@ explain_next_behind(const struct phrase *p)
     if (p->reason->frees_at_ns) {
         bh_buf_puts(p->out, "with a time limit of at most ");
         bh_explain_wait(p);
-        bh_buf_puts(p->out, " it can begin before; else ");
+        bh_buf_puts(p->out, " it can start before; else ");
     }
-    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "its turn comes when "
-                                                   : "its turn comes when that job "
+    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "it is next when "
+                                                   : "it is next when that job "
                                                      "has started");
     if (!bh_explain_may_name_job(p))
         return;
@@ -545,7 +548,7 @@ explain_next_behind(const struct phrase *p)
 static void
 explain_next_node(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "an operator can look with `bulkhead doctor` and start bulkhead-node");
+    bh_buf_puts(p->out, "an operator can check with `bulkhead doctor` and start bulkhead-node");
 }
 
 static void
@@ -558,7 +561,7 @@ explain_next_names(const struct phrase *p)
 static void
 explain_next_state(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "look at its state with `bulkhead describe`");
+    bh_buf_puts(p->out, "see its state with `bulkhead describe`");
 }
 
 static void

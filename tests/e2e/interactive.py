@@ -132,7 +132,7 @@ def exec_command(site):
     site.cli("alice", "cancel", "--now", job, check=0)
     site.await_state(int(job), "cancelled")
     done = site.cli("alice", "exec", job, "true", check=3)
-    contains("it never will", done.stderr, f"job {job} does not run: it is cancelled\n  `bulkhead logs {job}` has its output")
+    contains("it never will", done.stderr, f"job {job} is not running: it is cancelled\n  `bulkhead logs {job}` has its output")
 
 
 @tap.test()

@@ -88,7 +88,7 @@ def taken_back(site):
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement gpu=1 fail=INSUFFICIENT_RESOURCES count=1\n")
     failed = site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, pieces: [1g.10gb x7]}\n"))
     equal("failed", failed.returncode != 0, True)
-    contains("whole", failed.stderr, "all of it was taken back")
+    contains("whole", failed.stderr, "could not be applied and was undone")
     equal("as before", [standing(row) for row in rows(site).values()], [["3g.40gb@0", "3g.40gb@4"]] * 2)
     equal("both went back", {row["state"] for row in rows(site).values()}, {"undone"})
     # held by somebody for a moment: the order waits, the node does not

@@ -213,9 +213,10 @@ static bh_rc
 audit_refuse_record(uint64_t number, const char *folder, struct bh_err *err)
 {
     bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
-    return folder ? err->rc
-                  : bh_err_hint(err, "bulkhead audit tail shows the newest, audit search --after "
-                                     "NUMBER those behind one");
+    return folder
+               ? err->rc
+               : bh_err_hint(
+                   err, "bulkhead audit tail shows the newest, audit search --after NUMBER those after one");
 }
 
 /* The record of that number, with what the API says of it or as an export has it. */
@@ -250,7 +251,7 @@ bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_parse_u64(text, &number, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", text);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a record", text);
     rc = audit_find_record(cli, number, &json, &record, err);
     if (rc != BH_OK || bh_cli_print_document(cli, record, &rc, err))
         return rc;
@@ -311,7 +312,8 @@ audit_read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **
         given++;
     }
     if (given > 1)
-        return bh_err_set(err, BH_INVALID, "audit verify: --store, --records or --export, only one");
+        return bh_err_set(err, BH_INVALID,
+                          "audit verify: --store, --records and --export exclude each other");
     if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given && !options[BH_OPT_KEPT].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --witness goes with --kept or --export");
     if (options[BH_OPT_QUORUM].given && !options[BH_OPT_WITNESS].given)

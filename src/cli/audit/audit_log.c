@@ -71,7 +71,8 @@ bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_parse_u64(cli->args->arguments[0], &number, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", cli->args->arguments[0]);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a record",
+                          cli->args->arguments[0]);
     snprintf(path, sizeof path, "/v1/records/%" PRIu64 "/proof", number);
     rc = bh_cli_fetch(cli, path, &json, err);
     if (rc != BH_OK)
@@ -251,7 +252,7 @@ log_fetch_minimum(const struct bh_cli *cli, uint64_t *ret_minimum, struct bh_err
     if (bh_buf_text(&body))
         memory[strcspn(memory, "\n")] = '\0';
     if (!bh_buf_text(&body) || bh_parse_u64(memory, ret_minimum, err) != BH_OK)
-        return bh_err_set(err, BH_IO, "the log's minimum index is unreadable");
+        return bh_err_set(err, BH_IO, "the log's minimum index cannot be read");
     return BH_OK;
 }
 
@@ -365,7 +366,7 @@ bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json
     for (uint64_t i = 0; rc == BH_OK && i <= number % BH_TILE_WIDTH; i++) {
         at += i ? 2 + length : 0;
         if (!bh_bundle_step(bundle.bytes + at, bundle.length - at, &length))
-            rc = bh_err_set(err, BH_CONFLICT, "the bundle of record %" PRIu64 " ends before it", number);
+            rc = bh_err_set(err, BH_CONFLICT, "the bundle of record %" PRIu64 " is too short", number);
     }
     if (rc == BH_OK)
         rc = bh_json_parse(bundle.bytes + at + 2, length, ret_json, err);

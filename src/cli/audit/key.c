@@ -45,18 +45,18 @@ key_print(const struct bh_cli *cli, bh_json_value answer)
 
     if (!*token) {
         if (*key_text(answer, "name"))
-            printf("the name %s is erased; its id stays\n", key_text(answer, "name"));
+            printf("the name %s was erased; its id stays\n", key_text(answer, "name"));
         else
-            printf("%s are destroyed; what they sealed is erased\n", what_of(cli, answer));
+            printf("%s were destroyed; the texts that they sealed are erased\n", what_of(cli, answer));
         return;
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        fprintf(stderr,
-                "asked for: %s; nothing is destroyed yet\n"
-                "another administrator confirms within 24 hours, with his own reason:\n"
-                "  bulkhead key shred %s%s%s%s --confirm TOKEN --reason TEXT\n",
-                what_of(cli, answer), key_text(answer, "name"), key_text(answer, "tenant"),
-                *key_text(answer, "month") ? " --month " : "", key_text(answer, "month"));
+        fprintf(
+            stderr,
+            "requested: %s; nothing is destroyed yet\na second administrator must confirm within 24 hours, "
+            "with a reason:\n  bulkhead key shred %s%s%s%s --confirm TOKEN --reason TEXT\n",
+            what_of(cli, answer), key_text(answer, "name"), key_text(answer, "tenant"),
+            *key_text(answer, "month") ? " --month " : "", key_text(answer, "month"));
     printf("%s\n", token);
 }
 
@@ -80,8 +80,8 @@ bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
 
     if (of_name == bh_cli_flag(cli, BH_OPT_MONTH) || !bh_cli_flag(cli, BH_OPT_REASON))
         return bh_err_set(err, BH_INVALID,
-                          of_name ? "key shred: a name takes --reason, and no --month"
-                                  : "key shred: say --month (or all) and --reason");
+                          of_name ? "key shred: a name needs --reason, without --month"
+                                  : "key shred: --month (a month or all) and --reason are required");
     bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
@@ -107,7 +107,7 @@ bh_cli_key_rotate(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        printf("the root key is a new one; %" PRIu64 " tenants' keys are wrapped by it\n",
+        printf("there is a new root key; it wraps the keys of %" PRIu64 " tenants\n",
                key_number(bh_json_root(json), "keys"));
     return BH_OK;
 }

@@ -50,7 +50,7 @@ client_read_token(const char *path, struct bh_arena *arena, const char **ret_tok
     from = strspn(memory, " \t\r\n");
     length = strcspn(memory + from, " \t\r\n");
     if (length == 0)
-        return bh_err_set(err, BH_INVALID, "--token-file: %s holds no token", path);
+        return bh_err_set(err, BH_INVALID, "--token-file: %s contains no token", path);
     *ret_token = bh_arena_strndup(arena, memory + from, length);
     return *ret_token ? BH_OK : bh_err_set(err, BH_FULL, "the token is too large");
 }
@@ -75,7 +75,7 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
     if (!client->socket)
         client->socket = SOCKET_STANDARD;
     if (client->server && strncmp(client->server, "https://", 8) != 0) {
-        bh_err_set(err, BH_INVALID, "server: \"%.80s\" does not begin with https://", client->server);
+        bh_err_set(err, BH_INVALID, "server: \"%.80s\" does not start with https://", client->server);
         return BH_INVALID;
     }
     if (!client->cert != !client->key)

@@ -16,7 +16,7 @@ bh_http_parser_init(struct bh_http_parser *parser, bh_http_sink sink, void *self
 static bh_rc
 http_fault(struct bh_err *err, const char *what)
 {
-    return bh_err_set(err, BH_IO, "the server's reply is no HTTP/1.1: %s", what);
+    return bh_err_set(err, BH_IO, "the server's reply is not HTTP/1.1: %s", what);
 }
 
 /* "HTTP/1.1 200 OK" */
@@ -261,8 +261,8 @@ bh_http_parser_end(struct bh_http_parser *p, struct bh_err *err)
 {
     if (p->step == BH_HTTP_DONE || p->step == BH_HTTP_TO_CLOSE || p->stopped)
         return BH_OK;
-    bh_err_set(err, BH_UNCERTAIN, "the server closed the connection before its reply was over");
-    return bh_err_hint(err, "look with bulkhead ps before trying again");
+    bh_err_set(err, BH_UNCERTAIN, "the server closed the connection before the end of its reply");
+    return bh_err_hint(err, "check with bulkhead ps before you try again");
 }
 
 /* A header's value may end neither its line nor the request. */

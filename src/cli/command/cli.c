@@ -94,7 +94,7 @@ bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size, 
     bh_rc rc = bh_parse_u64(job, &id, err);
 
     if (rc != BH_OK) {
-        bh_err_set(err, BH_INVALID, "\"%.80s\" is no job id", job);
+        bh_err_set(err, BH_INVALID, "\"%.80s\" is not a job id", job);
         return bh_err_hint(err, "bulkhead ps lists the jobs");
     }
     snprintf(ret_path, size, "/v1/jobs/%" PRIu64 "%s", id, rest);
@@ -290,7 +290,7 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
     begin = bh_buf_text(text) ? bh_buf_text(text) : "";
     begin += strspn(begin, " \t\r\n");
     if (!*begin)
-        return bh_err_set(err, BH_INVALID, "%s: nothing is in it",
+        return bh_err_set(err, BH_INVALID, "%s: it is empty",
                           strcmp(path, "-") == 0 ? "standard input" : path);
     ret_document->yaml = *begin != '{' && *begin != '[';
     return BH_OK;
@@ -316,6 +316,6 @@ bh_cli_program_path(const char *relative, char *ret_path, size_t size, struct bh
     self[length] = '\0';
     *strrchr(self, '/') = '\0';
     if ((size_t)snprintf(ret_path, size, "%s/%s", self, relative) >= size)
-        return bh_err_set(err, BH_RANGE, "%s/%s: too long a path", self, relative);
+        return bh_err_set(err, BH_RANGE, "%s/%s: the path is too long", self, relative);
     return BH_OK;
 }

@@ -129,7 +129,7 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
     if (strcmp(what, "site") == 0 && !name)
         return get_site(cli, err);
     if (!kind) {
-        bh_err_set(err, BH_INVALID, "%s: \"%.60s\" is nothing that can be shown",
+        bh_err_set(err, BH_INVALID, "%s: unknown kind of object \"%.60s\"",
                    bh_cli_commands[cli->args->command].name, what);
         return bh_err_hint(err, "site, tenants, skus, datasets, gpus, nodes, jobs, tokens, "
                                 "records, checkpoints");
@@ -150,13 +150,13 @@ bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
     if (cli->args->count > 1)
         return bh_cli_get(cli, err);
     if (kind) {
-        bh_err_set(err, BH_INVALID, "describe %s: which one?", cli->args->arguments[0]);
+        bh_err_set(err, BH_INVALID, "describe %s: the name is missing", cli->args->arguments[0]);
         return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
     }
     rc = get_job(cli, cli->args->arguments[0], err);
     if (rc == BH_INVALID)
-        return bh_err_hint(err, "what is no job is named with what it is: bulkhead describe gpu "
-                                "gpu0, node NAME, tenant PATH");
+        return bh_err_hint(err,
+                           "name the kind of the object: bulkhead describe gpu gpu0, node NAME, tenant PATH");
     return rc;
 }
 

@@ -62,8 +62,9 @@ jobs_warn_of_input(const struct bh_args *args, const char *file)
         return; /* the job file itself */
     if (args->program && !args->options[BH_OPT_STDIN].given && fstat(STDIN_FILENO, &status) == 0
         && S_ISREG(status.st_mode) && status.st_size > 0)
-        fprintf(stderr, "bulkhead: a submitted job does not read this command's input: mount the "
-                        "file, or use bulkhead run -i\n");
+        fprintf(stderr,
+                "bulkhead: a submitted job cannot read this command's input: mount the file, or use bulkhead "
+                "run -i\n");
 }
 
 bh_rc
@@ -80,7 +81,7 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (bh_cli_flag(cli, BH_OPT_DRY_RUN))
-        printf("the job would be taken; nothing was changed\n");
+        printf("the job would be accepted; nothing was changed\n");
     else
         printf("%" PRIu64 "\n", bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
     return BH_OK;
@@ -204,7 +205,7 @@ bh_cli_why(struct bh_cli *cli, struct bh_err *err)
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_buf_printf(&out, "job %s: %s\n", cli->args->arguments[0],
-                  bh_json_text(bh_json_get(why, "sentence"), "no reason is known"));
+                  bh_json_text(bh_json_get(why, "sentence"), "the reason is unknown"));
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
     bh_whatif_put_estimate(&out, why, bh_time_now());

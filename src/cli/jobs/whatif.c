@@ -70,7 +70,7 @@ whatif_put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
         bh_buf_puts(out, " and start ");
         whatif_put_when(out, start_ns, now_ns);
     } else {
-        bh_buf_puts(out, "; it is not known when it starts");
+        bh_buf_puts(out, "; its start cannot be estimated");
     }
     bh_buf_printf(out, "\nwhy: %s\nnext: %s\nreason: %s\n", whatif_text(job, "sentence"),
                   whatif_text(job, "next"), whatif_text(job, "reason"));
@@ -87,11 +87,11 @@ whatif_put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
         { "cancelled", "would end", false, true },
         { "suspended", "would be suspended", false, true },
         { "requeued", "would be stopped and queued again", false, true },
-        { "never", "would not start any more", false, false },
+        { "never", "would no longer start", false, false },
         { "later", "would start", true, true },
         { "earlier", "would start", true, true },
-        { "starts", "would start, which it does not now,", false, true },
-        { "spared", "would not have to make way any more", false, false },
+        { "starts", "would start, which it otherwise would not,", false, true },
+        { "spared", "would no longer be preempted", false, false },
     };
     const char *kind = whatif_text(change, "kind");
     uint64_t before = whatif_number(change, "before_ns"), after = whatif_number(change, "after_ns");
@@ -151,7 +151,7 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
     if (bh_json_count(changes) == 0 && !bh_json_next(hidden, &cursor, &kind, &count))
         bh_buf_puts(out, "nothing changes for other jobs\n");
     if (!bh_json_truth(bh_json_get(answer, "complete")))
-        bh_buf_puts(out, "the queue is long: this is as far as was looked\n");
+        bh_buf_puts(out, "the queue is long: only its first part was simulated\n");
     bh_buf_printf(out, "(%s; nothing was changed)\n", whatif_text(answer, "assumption"));
 }
 
@@ -171,7 +171,7 @@ whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
     bh_rc rc;
 
     if (!request.body)
-        return bh_err_set(err, BH_FULL, "the question is too large");
+        return bh_err_set(err, BH_FULL, "the request is too large");
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
@@ -252,7 +252,7 @@ bh_cli_whatif_cancel(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_parse_u64(cli->args->arguments[0], &job, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.80s\" is no job id", cli->args->arguments[0]);
+        return bh_err_set(err, BH_INVALID, "\"%.80s\" is not a job id", cli->args->arguments[0]);
     bh_buf_init_fixed(&body, memory, sizeof memory);
     bh_buf_puts(&body, "{\"cancel\":");
     bh_json_put_u64(&body, job);

@@ -110,7 +110,7 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(&out) || !browser_is_address(address))
-        return bh_err_set(err, BH_INVALID, "the server's address for browsers is none");
+        return bh_err_set(err, BH_INVALID, "the server's address for browsers is invalid");
     /* Not held back by --quiet: without it nobody gets any further. */
     fprintf(stderr,
             "open in a browser on this machine:\n%s\n"

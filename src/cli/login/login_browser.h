@@ -8,7 +8,7 @@
  * session.  Failures of the requests, and
  *   BH_UNAVAILABLE  the server has no address for browsers
  *   BH_INVALID      its address is not fit for one
- *   BH_TIMEOUT      the browser did not come back
+ *   BH_TIMEOUT      the browser did not return
  *   BH_DENIED       the person said no */
 BH_MUST_USE bh_rc bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json,
                                    struct bh_err *err);

@@ -26,7 +26,8 @@ static const struct {
 } answers[BH_LOOPBACK_OUTCOMES] = {
     [BH_LOOPBACK_DONE] = { "200 OK", "Signed in. You can close this window." },
     [BH_LOOPBACK_NO] = { "200 OK", "Not signed in. You can close this window." },
-    [BH_LOOPBACK_STATE] = { "400 Bad Request", "This is not the sign-in that the command line waits for." },
+    [BH_LOOPBACK_STATE] = { "400 Bad Request",
+                            "This is not the sign-in that the command line is waiting for." },
     [BH_LOOPBACK_QUERY] = { "400 Bad Request", "This is not what the sign-in page sends." },
     [BH_LOOPBACK_PATH] = { "404 Not Found", "Nothing is here." },
     [BH_LOOPBACK_METHOD] = { "405 Method Not Allowed", "Only GET is answered." },
@@ -266,8 +267,8 @@ bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_C
         if (outcome == BH_LOOPBACK_DONE)
             return BH_OK;
         if (outcome == BH_LOOPBACK_NO)
-            return bh_err_set(err, BH_DENIED, "signing in was refused in the browser");
+            return bh_err_set(err, BH_DENIED, "the sign-in was refused in the browser");
     }
-    bh_err_set(err, BH_TIMEOUT, "the browser did not come back");
+    bh_err_set(err, BH_TIMEOUT, "the browser did not return");
     return bh_err_hint(err, "on a machine without a browser: bulkhead login --device");
 }

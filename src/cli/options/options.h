@@ -77,7 +77,7 @@ BH_MUST_USE bh_rc bh_word_check(const char *word, struct bh_err *err);
 /* Read the command line; argv[0] is the program.  Release with bh_args_fini on every
  * outcome.  With --help, or for the command `help`, the number of arguments is not
  * judged.
- *   BH_INVALID  an unknown command or option, a missing or superfluous argument, a
+ *   BH_INVALID  an unknown command or option, a missing or unexpected argument, a
  *               value of the wrong kind; ret_args->command is BH_COMMANDS when no
  *               command was understood */
 BH_MUST_USE bh_rc bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *err);

@@ -164,7 +164,7 @@ static const struct {
     { "node not verified", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"unfinished\","
       "\"isolation_again_ns\":\"1700000000000000000\"}",
-      "up, isolation unfinished (tries again)" },
+      "up, isolation unfinished (being repeated)" },
     { "one GPU's", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"partly\",\"isolation_gpus_fenced\":1}",
       "up, isolation partly (fenced GPUs: 1)" },
@@ -175,7 +175,7 @@ static const struct {
     { "node to reboot", BH_CELL_NODE_STATE, "", "{\"state\":\"up\",\"held\":\"drain\",\"needs_reboot\":true}",
       "up, drained, needs a reboot" },
     { "node to check", BH_CELL_NODE_STATE, "", "{\"state\":\"up\",\"held\":\"no\",\"unchecked\":true}",
-      "up, unchecked: jobs failed to start" },
+      "up, needs a check: jobs failed to start" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false,\"foreign_instances\":2}",
       "unmanaged (foreign instances)" },

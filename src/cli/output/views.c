@@ -58,7 +58,7 @@ static const struct bh_column gpus_columns[] = {
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
     { "LAYOUT", "layout", BH_CELL_TEXT, true },
     { "SHARES %", "share_percent", BH_CELL_TEXT, true },
-    { "PIECES", "pieces", BH_CELL_PARTITIONS, false },
+    { "PARTITIONS", "pieces", BH_CELL_PARTITIONS, false },
     { "TROUBLE", "trouble", BH_CELL_TEXT, true },
     { "UNMANAGED", "unmanaged_why", BH_CELL_TEXT, true },
 };
@@ -201,7 +201,7 @@ static const struct bh_column sessions_columns[] = {
     { "CREATED", "created_ns", BH_CELL_TIME, true },
     { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
     { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
-    { "GLASS BROKEN UNTIL", "glass_until_ns", BH_CELL_TIME, true },
+    { "BREAK-GLASS UNTIL", "glass_until_ns", BH_CELL_TIME, true },
 };
 VIEW(sessions);
 
@@ -274,7 +274,7 @@ static const struct bh_column forecast_pools_columns[] = {
 VIEW(forecast_pools);
 
 static const struct bh_column forecast_partitions_columns[] = {
-    { "PIECES", "profile", BH_CELL_TEXT, false },      { "MODEL", "model", BH_CELL_TEXT, false },
+    { "PROFILE", "profile", BH_CELL_TEXT, false },     { "MODEL", "model", BH_CELL_TEXT, false },
     { "NOW", "level", BH_CELL_TEXT, false },           { "NEXT", "bounds.near", BH_CELL_BOUND, false },
     { "LATER", "bounds.later", BH_CELL_BOUND, false }, { "FAR", "bounds.far", BH_CELL_BOUND, false },
     { "KEPT", "bounds.near", BH_CELL_HITS, false },    { "READY", "ready", BH_CELL_TEXT, false },

@@ -48,10 +48,10 @@ defrag_put_simulated(struct bh_buf *out, bh_json_value simulated)
 {
     int64_t saved = bh_json_integer(bh_json_get(simulated, "saved_gpu_ms"), 0);
 
-    bh_buf_printf(out, "simulated: %" PRIu64 " begin sooner and %" PRIu64 " later; ",
+    bh_buf_printf(out, "simulated: %" PRIu64 " start sooner and %" PRIu64 " later; ",
                   defrag_number(simulated, "sooner"), defrag_number(simulated, "later"));
     defrag_put_gpu_time(out, saved < 0 ? (uint64_t)-saved : (uint64_t)saved);
-    bh_buf_puts(out, saved < 0 ? " more of waiting\n" : " less of waiting\n");
+    bh_buf_puts(out, saved < 0 ? " more waiting\n" : " less waiting\n");
 }
 
 static void
@@ -70,11 +70,11 @@ defrag_put_plan(struct bh_buf *out, bh_json_value plan)
         bh_buf_putc(out, '\n');
     }
     if (defrag_number(plan, "for_job"))
-        bh_buf_printf(out, "so that job %" PRIu64 " can begin\n", defrag_number(plan, "for_job"));
+        bh_buf_printf(out, "so that job %" PRIu64 " can start\n", defrag_number(plan, "for_job"));
     else if (*defrag_text(plan, "empties"))
-        bh_buf_printf(out, "so that %s, which is cordoned, is empty\n", defrag_text(plan, "empties"));
+        bh_buf_printf(out, "so that %s, which is cordoned, becomes empty\n", defrag_text(plan, "empties"));
     else
-        bh_buf_puts(out, "so that free room is joined for larger jobs\n");
+        bh_buf_puts(out, "so that free capacity is joined for larger jobs\n");
     bh_buf_puts(out, "gains ");
     defrag_put_gpu_time(out, defrag_number(plan, "gain_gpu_ms"));
     bh_buf_puts(out, ", loses ");
@@ -82,8 +82,8 @@ defrag_put_plan(struct bh_buf *out, bh_json_value plan)
     bh_buf_putc(out, '\n');
     defrag_put_simulated(out, bh_json_get(plan, "simulated"));
     if (!bh_json_truth(bh_json_get(plan, "complete")))
-        bh_buf_puts(out, "the queue is long: this is as far as was looked\n");
-    bh_buf_printf(out, "carry it out: bulkhead defrag --apply %s\n", defrag_text(plan, "token"));
+        bh_buf_puts(out, "the queue is long: only its first part was simulated\n");
+    bh_buf_printf(out, "apply it with: bulkhead defrag --apply %s\n", defrag_text(plan, "token"));
 }
 
 static void

@@ -25,14 +25,14 @@ put_head(struct bh_buf *out, bh_json_value root)
     };
     bh_json_value ahead = bh_json_get(root, "ahead_ns");
 
-    bh_buf_puts(out, "NEXT, LATER and FAR are bounds ");
+    bh_buf_puts(out, "NEXT, LATER and FAR are bounds for the time ");
     for (size_t i = 0; i < bh_json_count(ahead); i++) {
         bh_buf_puts(out, i ? ", " : "");
         bh_view_span(out, bh_json_number(bh_json_at(ahead, i), 0));
     }
-    bh_buf_puts(out, " ahead, meant to be kept ");
+    bh_buf_puts(out, " ahead, meant to hold ");
     bh_buf_put_u64(out, bh_json_number(bh_json_get(root, "q_bp"), 0) / 100);
-    bh_buf_puts(out, " % of the time; ? has too little history");
+    bh_buf_puts(out, " % of the time; ?: too little history");
     for (size_t i = 0; i < BH_COUNT(settings); i++) {
         bh_buf_puts(out, settings[i].header);
         bh_view_cell(out, &settings[i], root, 0);

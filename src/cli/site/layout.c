@@ -58,7 +58,7 @@ layout_put_waits(struct bh_buf *out, bh_json_value item)
             bh_buf_printf(out, "job %" PRIu64, layout_number(wait, "job"));
         else
             bh_buf_puts(out, "another tenant's job");
-        bh_buf_puts(out, "; it is not touched before that ends\n");
+        bh_buf_puts(out, ", and stays until that ends\n");
     }
 }
 
@@ -72,7 +72,7 @@ bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
 
         layout_put_gpu(out, item);
         if (bh_json_truth(bh_json_get(item, "forget")))
-            bh_buf_puts(out, ": nothing is declared any more");
+            bh_buf_puts(out, ": no longer declared");
         bh_buf_putc(out, '\n');
         layout_put_partitions(out, item, "keep", "=");
         layout_put_partitions(out, item, "destroy", "-");
@@ -215,13 +215,13 @@ layout_report_undone(bh_json_value item, struct bh_err *err)
 
     bh_buf_init_fixed(&gpu, memory, sizeof memory);
     layout_put_gpu(&gpu, item);
-    bh_err_set(err, BH_CONFLICT, "the layout was not made and all of it was taken back: %s%s%s",
+    bh_err_set(err, BH_CONFLICT, "the layout could not be applied and was undone: %s%s%s",
                bh_buf_text(&gpu) ? memory : layout_text(item, "gpu"),
                *layout_text(item, "trouble") ? ": " : "", layout_text(item, "trouble"));
     if (strcmp(layout_text(item, "state"), "failed") == 0)
-        return bh_err_hint(err, "what stood before could not be made again either; "
-                                "`bulkhead layout get` shows what stands");
-    return bh_err_hint(err, "`bulkhead doctor` on the node names who holds its GPUs");
+        return bh_err_hint(
+            err, "the earlier layout could not be restored either; `bulkhead layout get` shows what exists");
+    return bh_err_hint(err, "`bulkhead doctor` on the node names the processes that hold its GPUs");
 }
 
 static void
@@ -230,7 +230,7 @@ layout_print_progress(const struct bh_cli *cli, const struct layout_progress *pr
     if (bh_cli_flag(cli, BH_OPT_QUIET) || *printed == progress->ready + 1)
         return;
     *printed = progress->ready + 1;
-    fprintf(stderr, "%zu of %zu pieces stand on %zu GPUs\n", progress->ready, progress->declared,
+    fprintf(stderr, "%zu of %zu partitions are ready on %zu GPUs\n", progress->ready, progress->declared,
             progress->gpus);
 }
 
@@ -265,8 +265,9 @@ layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
         if (!progress.busy && !progress.waits)
             return BH_OK;
         if (!progress.busy || bh_time_monotonic() > until) {
-            fprintf(stderr, "the rest waits for jobs to end, or for room that is kept; it is "
-                            "made then (bulkhead layout get)\n");
+            fprintf(stderr,
+                    "the rest waits for jobs to end, or for reserved capacity, and is then created (bulkhead "
+                    "layout get)\n");
             cli->status = STATUS_PENDING;
             return BH_OK;
         }
@@ -331,7 +332,7 @@ static const struct bh_column columns[] = {
     { "NODE", "node", BH_CELL_TEXT, false },     { "GPU", "index", BH_CELL_TEXT, false },
     { "MODEL", "model", BH_CELL_TEXT, false },   { "STATE", "state", BH_CELL_TEXT, false },
     { "CHANGE", "change", BH_CELL_TEXT, true },  { "DECLARED", "declared", BH_CELL_TEXT, false },
-    { "STANDS", "standing", BH_CELL_TEXT, false }, { "UUID", "gpu", BH_CELL_TEXT, true },
+    { "READY", "standing", BH_CELL_TEXT, false }, { "UUID", "gpu", BH_CELL_TEXT, true },
     { "TROUBLE", "trouble", BH_CELL_TEXT, false },
 };
 /* clang-format on */

@@ -46,7 +46,7 @@ bh_policy_put(struct bh_buf *out, bh_json_value answer)
     if (policy_number(answer, "denied") > bh_json_count(items))
         bh_buf_printf(out, "; the first %zu are shown", bh_json_count(items));
     if (policy_number(answer, "erased") > 0)
-        bh_buf_printf(out, "; %" PRIu64 " more were erased", policy_number(answer, "erased"));
+        bh_buf_printf(out, "; %" PRIu64 " more are erased", policy_number(answer, "erased"));
     bh_buf_putc(out, '\n');
 }
 
@@ -106,7 +106,7 @@ policy_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
     bh_rc rc;
 
     if (!request.body)
-        return bh_err_set(err, BH_FULL, "the question is too large");
+        return bh_err_set(err, BH_FULL, "the request is too large");
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK)
         return rc;

@@ -51,7 +51,7 @@ site_put_applied(struct bh_buf *out, bh_json_value answer, bool pruned)
     bh_buf_printf(out, "%" PRIu64 " change%s", count, count == 1 ? "" : "s");
     if (dry_run)
         bh_buf_printf(out, "%s; nothing was changed\n",
-                      bh_json_count(bh_json_get(answer, "removes")) && !pruned ? "; it takes --prune" : "");
+                      bh_json_count(bh_json_get(answer, "removes")) && !pruned ? "; this needs --prune" : "");
     else
         bh_buf_printf(out, "; revision %" PRIu64 "\n", revision);
 }
@@ -112,7 +112,7 @@ site_read_revision(const char *text, uint64_t *ret_number, struct bh_err *err)
 {
     if (bh_parse_u64(text, ret_number, err) == BH_OK)
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a revision", text);
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a revision", text);
     return bh_err_hint(err, "`bulkhead site history` lists them");
 }
 
@@ -205,7 +205,7 @@ bh_cli_token_create(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        fprintf(stderr, "token %s; the secret is shown this once:\n",
+        fprintf(stderr, "token %s; the secret is not shown again:\n",
                 bh_json_text(bh_json_get(bh_json_root(json), "id"), ""));
     printf("%s\n", bh_json_text(bh_json_get(bh_json_root(json), "token"), ""));
     return BH_OK;
@@ -229,7 +229,7 @@ bh_cli_token_revoke(struct bh_cli *cli, struct bh_err *err)
         if (rc != BH_OK)
             return rc;
         if (!bh_cli_flag(cli, BH_OPT_QUIET))
-            printf("token %s is revoked\n", cli->args->arguments[i]);
+            printf("token %s was revoked\n", cli->args->arguments[i]);
     }
     return BH_OK;
 }

@@ -92,7 +92,7 @@ up_publish_key(const struct bh_up *up, struct bh_err *err)
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
     if (!up_are_public_keys(text))
-        return bh_err_set(err, BH_INVALID, "%s holds no public key", from);
+        return bh_err_set(err, BH_INVALID, "%s contains no public key", from);
     return bh_file_keep(to, text, (size_t)length, 0644, err);
 }
 
@@ -117,9 +117,9 @@ up_put_lost(const struct bh_up *up, struct bh_buf *out)
         bh_buf_puts(out, "  missing         GPU ");
         if (index)
             bh_buf_printf(out, "%" PRIu64 ", ", bh_json_number(index, 0));
-        bh_buf_printf(out, "%s: %s; it serves again when its driver answers\n",
+        bh_buf_printf(out, "%s: %s; it is used again when its driver answers\n",
                       bh_json_text(bh_json_get(gpu, "uuid"), ""),
-                      bh_json_text(bh_json_get(gpu, "fenced_why"), "its node does not have it"));
+                      bh_json_text(bh_json_get(gpu, "fenced_why"), "its node does not report it"));
     }
 }
 
@@ -234,7 +234,7 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
         fputs(output + 1, stdout);
         return BH_OK;
     }
-    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it died");
+    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it ended unexpectedly");
     return bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
@@ -306,13 +306,13 @@ up_check_alone(const struct bh_up *up, struct bh_err *err)
     struct bh_err unread;
 
     if (!up->cli->args->options[BH_OPT_DIR].given && getpwnam(PACKAGES_USER)) {
-        bh_err_set(err, BH_CONFLICT, "packages are installed here, whose units have %s", up->state);
-        return bh_err_hint(err, "systemctl start bulkheadd, or --dir for a trial beside them");
+        bh_err_set(err, BH_CONFLICT, "packages are installed here, and their units use %s", up->state);
+        return bh_err_hint(err, "systemctl start bulkheadd, or use --dir for a separate trial");
     }
     if (bh_unix_connect(up->socket, &fd, &unread) != BH_OK)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "bulkheadd already serves on %s", up->socket);
-    return bh_err_hint(err, "use it, or --dir for another one");
+    return bh_err_hint(err, "use it, or start a second one with --dir");
 }
 
 /* Of a site that cannot be, no folder stays: rmdir takes it while it is empty. */

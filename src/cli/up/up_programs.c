@@ -239,7 +239,7 @@ up_restart(struct supervisor *s, struct bh_err *err)
             child->restarts = 0;
         }
         if (child->restarts++ >= RESTARTS_MAX)
-            return bh_err_set(err, BH_UNAVAILABLE, "%s died more than %d times within a minute",
+            return bh_err_set(err, BH_UNAVAILABLE, "%s ended unexpectedly more than %d times within a minute",
                               s->up->program[i], RESTARTS_MAX);
         if (up_start(s, (enum bh_up_program)i, err) != BH_OK)
             printf("%-6s | %s\n", names[i], err->msg);

@@ -89,7 +89,7 @@ log_add_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, co
     if (*line == '{')
         return bh_audit_verifier_record(verifier, line, length, NULL, err);
     if (!bh_slice_str((struct bh_slice){ line, length }, note, sizeof note))
-        return bh_err_set(err, BH_CONFLICT, "a checkpoint behind record %" PRIu64 " is unreadable",
+        return bh_err_set(err, BH_CONFLICT, "a checkpoint after record %" PRIu64 " cannot be read",
                           verifier->frontier.size);
     return bh_audit_verifier_checkpoint(verifier, note, err);
 }

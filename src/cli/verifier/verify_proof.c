@@ -24,9 +24,9 @@ proof_find_record(const struct bh_verify_args *args, const struct bh_tlog_proof 
     if (args->record)
         return bh_verify_read(args->record, BH_RECORD_BYTES_MAX + 2, out, err);
     if (proof->extra_length == 0)
-        return bh_err_set(err, BH_INVALID, "the proof does not hold the record: give it with --record");
+        return bh_err_set(err, BH_INVALID, "the proof does not contain the record: give it with --record");
     if (!bh_base64_decode(out, proof->extra, proof->extra_length) || !bh_buf_text(out))
-        return bh_err_set(err, BH_CONFLICT, "the proof's record is unreadable");
+        return bh_err_set(err, BH_CONFLICT, "the proof's record cannot be read");
     return BH_OK;
 }
 

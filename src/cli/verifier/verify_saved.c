@@ -33,7 +33,7 @@ saved_parse_witnesses(char *text, struct witnesses *ret, struct bh_err *err)
         rc = bh_note_witness_parse(&bh_crypto_openssl, line, &ret->keys[ret->count], err);
         for (uint32_t i = 0; rc == BH_OK && i < ret->count; i++)
             if (memcmp(ret->keys[i].public_key, ret->keys[ret->count].public_key, 32) == 0)
-                rc = bh_err_set(err, BH_INVALID, "the witness %s stands twice", ret->keys[i].name);
+                rc = bh_err_set(err, BH_INVALID, "the witness %s is listed twice", ret->keys[i].name);
         ret->count++;
     }
     return rc;
@@ -57,7 +57,7 @@ saved_read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, s
     if (rc == BH_OK && args->quorum_text)
         rc = bh_parse_u64(args->quorum_text, &ret->quorum, err);
     if (rc == BH_OK && (ret->quorum == 0 || ret->quorum > ret->count))
-        rc = bh_err_set(err, BH_INVALID, "a quorum of %" PRIu64 " cannot be had of %" PRIu32 " witnesses",
+        rc = bh_err_set(err, BH_INVALID, "a quorum of %" PRIu64 " is more than the %" PRIu32 " witnesses",
                         ret->quorum, ret->count);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", args->witness);
 }

@@ -241,7 +241,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (job->ended)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " was stopped before", start->lease);
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
-        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " is running already", start->lease);
     rc = bh_launch_folder(node, start->lease, folder, err);
     if (rc == BH_OK)
         rc = bh_node_share_open(node, job, err);
@@ -479,7 +479,8 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 
         if (!now || now->minor != lent->minor || now->gi_minor != lent->gi_minor
             || now->ci_minor != lent->ci_minor || strcmp(now->profile, lent->profile) != 0)
-            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64 " is not where it was",
+            return bh_err_set(err, BH_CONFLICT,
+                              "partition %" PRIu64 " of lease %" PRIu64 " is not where it was",
                               lent->partition, lease);
     }
     if (rc != BH_OK)
@@ -584,7 +585,7 @@ bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err 
     bh_ns now = bh_time_monotonic();
 
     if (stop->signal > BH_SIGNAL_MAX)
-        return bh_err_set(err, BH_RANGE, "%" PRIu32 " is no signal", stop->signal);
+        return bh_err_set(err, BH_RANGE, "%" PRIu32 " is not a signal", stop->signal);
     BH_ASSERT(!job || !job->unpack);
     if (!job)
         return job_end_unknown(node, stop->lease, err);

@@ -364,8 +364,8 @@ inspect_check_descriptors(const struct inspection *inspection, char *answer, siz
         astray += entry->d_name[0] != '.' && !own && !inspect_is_stream(inspection, entry->d_name);
     }
     closedir(dir);
-    return inspect_answer_with(inspect_pass_if(astray == 0), answer, size,
-                               "%u descriptors, %u that lead to files", count, astray);
+    return inspect_answer_with(inspect_pass_if(astray == 0), answer, size, "%u descriptors, %u of them files",
+                               count, astray);
 }
 
 /* ---- limits and devices ---- */
@@ -456,7 +456,7 @@ inspect_check_devices(const struct inspection *inspection, char *answer, size_t 
     if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
         return inspect_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE, answer,
                                    size, "%.60s", err.msg);
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u lent, no others", count);
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u leased, no others", count);
 }
 
 static bh_rc
@@ -521,9 +521,9 @@ inspect_check_process(const struct inspection *inspection, const struct bh_node_
     if (!inspect_is_foreign(inspection->node, inspection->job, partition, process))
         return BH_CHECK_PASS;
     if (!bh_trespass_charge(inspection->node, partition, process->pid, inspection->job->record.lease))
-        return wrong(answer, size, "process %u is on it", process->pid);
+        return wrong(answer, size, "process %u uses it", process->pid);
     *inspection->trespassed = true;
-    return unknown(answer, size, "process %u of another job is on it, which is ended", process->pid);
+    return unknown(answer, size, "process %u of another job uses it, which is ended", process->pid);
 }
 
 /* Nobody else has a context on a partition that is about to be used. */
@@ -552,7 +552,7 @@ inspect_check_partition(const struct inspection *inspection, char *answer, size_
                 return result;
         }
     }
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u partitions, no other process on them",
                                inspection->job->record.lent_count);
 }
 

@@ -11,7 +11,7 @@
 #include "identity/secret.h"
 
 /* Attempts are counted in one value in memory; what changed in it is written under the place
- * it stands at, so that a restart finds the same value. */
+ * its place, so that a restart finds the same value. */
 
 static const struct bh_field count_rows[] = {
     BH_F(struct bh_lockout_count, attempts, BH_FIELD_U32),

@@ -271,19 +271,22 @@ bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct
     bool first;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
 
-    if (rc == BH_OK)
-        rc = factor_accept_totp(accounts, call, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = factor_accept_totp(accounts, call, &account, err);
     first = account.recovery.count == 0;
     if (rc == BH_OK && first)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts.items[0], err);
-    if (rc == BH_OK)
-        rc = bh_session_raise(accounts, call, BH_LEVEL_CODE, &puts, err);
-    change.put_count = puts.count;
-    change.object = (struct bh_record_object){ "account", account.principal };
     if (rc != BH_OK)
         return rc;
+    rc = bh_account_put(&account, call->arena, &puts.items[0], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_session_raise(accounts, call, BH_LEVEL_CODE, &puts, err);
+    if (rc != BH_OK)
+        return rc;
+    change.put_count = puts.count;
+    change.object = (struct bh_record_object){ "account", account.principal };
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;

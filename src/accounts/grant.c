@@ -12,7 +12,7 @@ bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
 {
     struct bh_sign_in_grant_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
-    struct bh_pending draft = { .kind = BH_PENDING_GRANT, /* somebody's: no flood puts it out */
+    struct bh_pending draft = { .kind = BH_PENDING_GRANT, /* of a signed-in user: no flood removes it */
                                 .principal = call->caller.subject.principal.v };
     char id[33];
     bh_rc rc = bh_call_body(call, &bh_sign_in_grant_request_fields, &request, err);
@@ -54,7 +54,6 @@ open_alike(struct bh_accounts *accounts, struct bh_call *call, const struct bh_p
 {
     struct bh_session_opening opening = { .puts = NULL };
     const struct bh_dir_principal *principal;
-    struct bh_session_opened opened = { 0 };
     bh_rc rc = bh_session_read(&accounts->documents, pending->session, call->arena, &opening.session, err);
 
     if (rc != BH_OK)
@@ -73,11 +72,7 @@ open_alike(struct bh_accounts *accounts, struct bh_call *call, const struct bh_p
     opening.session.kind = BH_SESSION_COMMAND_LINE;
     opening.session.version = 0;
     opening.session.host = bh_arena_strdup(call->arena, pending->host);
-    rc = bh_session_open(accounts, call, &opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return bh_session_open(accounts, call, &opening, err);
 }
 
 bh_rc

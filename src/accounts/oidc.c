@@ -31,7 +31,7 @@ oidc_is_plain(const char *subject)
     return strspn(subject, plain) == strlen(subject) && strlen(subject) <= PLAIN_SUBJECT_MAX;
 }
 
-/* A subject that cannot stand in a name does so by its digest; '~' is in no plain one, so two
+/* A subject that cannot be in a name is there by its digest; '~' is in no plain one, so two
  * subjects never have one name. */
 static const char *
 oidc_name_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in)
@@ -174,7 +174,6 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
                      .refresh_ns = sign_in->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
                      .sid = sign_in->token.session[0] ? sign_in->token.session : NULL }
     };
-    struct bh_session_opened opened = { 0 };
     bh_rc rc = bh_oidc_sign_in_groups(call, sign_in, &opening.session.groups, err);
 
     if (rc != BH_OK)
@@ -184,14 +183,10 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
         return bh_err_set(err, BH_FULL, "no room for a name");
     if (!opening.principal)
         opening.person = opening.name;
-    rc = bh_session_open(accounts, call, &opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return bh_session_open(accounts, call, &opening, err);
 }
 
-/* Who is signed in has shown again that it is him. */
+/* A signed-in user has shown a factor again. */
 static bh_rc
 oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
                       const struct bh_oidc_sign_in *sign_in, struct bh_session *session, struct bh_err *err)

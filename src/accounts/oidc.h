@@ -6,7 +6,7 @@
 #include "accounts/accounts_internal.h"
 
 /* Signing in at an OpenID provider: with a browser (SIGN_IN_ISSUER, SIGN_IN_RETURN) or from a
- * machine without one (SIGN_IN_DEVICE, SIGN_IN_POLL); and the provider's word that somebody
+ * machine without one (SIGN_IN_DEVICE, SIGN_IN_POLL); and the provider's word that a user
  * signed out (SIGN_IN_LOGOUT). */
 
 /* What came of a sign-in at a provider, still to be written. */

@@ -5,8 +5,8 @@
 
 #include "accounts/session.h"
 
-/* From a machine without a browser (RFC 8628).  The command line polls us, we poll the
- * provider when it is time: nobody makes us ask more often. */
+/* From a machine without a browser (RFC 8628).  The command line polls this server, which polls the
+ * provider when it is time: no client can make it ask more often. */
 
 static bh_rc
 device_ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *issuer,

@@ -19,9 +19,29 @@ session_number_of(const char *id)
     return number & ((UINT64_C(1) << 53) - 1);
 }
 
-bh_rc
-bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session_opening *opening,
-                struct bh_session_opened *ret_opened, struct bh_err *err)
+/* The reply, which alone has the secret. */
+static void
+session_put_opened(struct bh_call *call, const struct bh_session_opening *opening,
+                   const struct bh_session *session, const char *secret, const char *device)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+
+    bh_json_open(&w, NULL, '{');
+    if (device)
+        bh_json_str(&w, "device", device);
+    bh_json_ns(&w, "expires_ns", session->expires_ns);
+    bh_json_str(&w, "id", session->id);
+    bh_json_str(&w, "level", bh_level_names[session->level]);
+    bh_json_str(&w, "name", opening->name);
+    bh_json_str(&w, "session", secret);
+    bh_json_close(&w, '}');
+    call->status = 201;
+}
+
+static bh_rc
+session_open_with(struct bh_accounts *accounts, struct bh_call *call,
+                  const struct bh_session_opening *opening, char secret[BH_TOKEN_LENGTH + 1],
+                  struct bh_err *err)
 {
     struct bh_token token = { .kind = BH_TOKEN_SESSION };
     struct bh_session session = opening->session;
@@ -30,7 +50,7 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
         .verb = "session.open", .person = opening->person, .puts = puts, .put_count = opening->put_count + 1
     };
     struct bh_answer answer;
-    bh_rc rc = bh_token_make(accounts->options.crypto, &token, ret_opened->secret, err);
+    bh_rc rc = bh_token_make(accounts->options.crypto, &token, secret, err);
 
     if (rc != BH_OK)
         return rc;
@@ -54,30 +74,23 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
     call->caller.token = session.id;
     call->caller.subject.principal.v = opening->principal;
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
-    memcpy(ret_opened->id, token.id, sizeof token.id);
-    ret_opened->name = opening->name;
-    ret_opened->level = session.level;
-    ret_opened->expires_ns = session.expires_ns;
-    ret_opened->device =
-        bh_device_make(accounts, call->arena, answer.principal ? answer.principal : opening->principal);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    session_put_opened(
+        call, opening, &session, secret,
+        bh_device_make(accounts, call->arena, answer.principal ? answer.principal : opening->principal));
+    return BH_OK;
 }
 
-void
-bh_session_put_opened(struct bh_call *call, const struct bh_session_opened *opened)
+bh_rc
+bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session_opening *opening,
+                struct bh_err *err)
 {
-    struct bh_json_writer w = bh_call_writer(call);
+    char secret[BH_TOKEN_LENGTH + 1];
+    bh_rc rc = session_open_with(accounts, call, opening, secret, err);
 
-    bh_json_open(&w, NULL, '{');
-    if (opened->device)
-        bh_json_str(&w, "device", opened->device);
-    bh_json_ns(&w, "expires_ns", opened->expires_ns);
-    bh_json_str(&w, "id", opened->id);
-    bh_json_str(&w, "level", bh_level_names[opened->level]);
-    bh_json_str(&w, "name", opened->name);
-    bh_json_str(&w, "session", opened->secret);
-    bh_json_close(&w, '}');
-    call->status = 201;
+    bh_secret_wipe(secret, sizeof secret);
+    return rc;
 }
 
 /* ---- using ---- */
@@ -169,7 +182,7 @@ session_fill_caller(struct bh_accounts *accounts, struct bh_call *call, const st
     return restrict_session(accounts, call, session, err);
 }
 
-/* A session is of no use without the certificate that it was opened with, so that whoever gets
+/* A session is of no use without the certificate that it was opened with, so that a thief of
  * hold of its secret needs the key as well. */
 static bool
 session_is_bound_elsewhere(const struct bh_call *call, const struct bh_session *session)

@@ -161,11 +161,10 @@ bh_provider_receive(const struct bh_https_response *answer, const char *issuer, 
 static const char *
 provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
 {
-    struct bh_buf pair, text;
+    BH_AUTO(bh_buf_fini) struct bh_buf pair = { .max = 8192 };
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = 16384 };
     const char *copy;
 
-    bh_buf_init(&pair, 8192);
-    bh_buf_init(&text, 16384);
     bh_form_put_encoded(&pair, client->id);
     bh_buf_putc(&pair, ':');
     bh_form_put_encoded(&pair, client->secret);
@@ -176,8 +175,6 @@ provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
         bh_secret_wipe(pair.bytes, pair.length);
     if (text.bytes)
         bh_secret_wipe(text.bytes, text.length);
-    bh_buf_fini(&pair);
-    bh_buf_fini(&text);
     return copy;
 }
 

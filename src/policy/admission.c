@@ -288,7 +288,7 @@ admission_check_partitions(const struct asking *a)
     return admission_check_most(a, "partitions", a->request->count * a->request->gang, a->rules->partitions);
 }
 
-/* An amount that nobody said is the node's share, which may be anything. */
+/* An amount that is not set is the node's share, which may be anything. */
 static bh_rc
 admission_check_cpu(const struct asking *a)
 {

@@ -56,7 +56,7 @@ authz_names(const struct bh_dir_binding *binding, const struct bh_subject *subje
     return false;
 }
 
-/* Whether the subject is somebody whose bindings count. */
+/* Whether the subject's bindings count. */
 static bool
 authz_is_known(const struct bh_directory *dir, const struct bh_subject *subject)
 {
@@ -123,7 +123,7 @@ authz_may_name(const struct authz_search *search, const struct bh_dir_binding *b
     return search->gid_filter[binding->gid >> 6 & 3] >> (binding->gid & 63) & 1;
 }
 
-/* The tenant, and what stands above it in a tree that may be damaged. */
+/* The tenant, and those above it in a tree that may be damaged. */
 static void
 authz_climb(struct authz_search *search, const struct bh_directory *dir, bh_tenant_id tenant)
 {
@@ -185,7 +185,7 @@ authz_is_present(const struct bh_directory *dir, const struct bh_subject *subjec
            && presence->now_ns - presence->shown_ns <= asked->within_ns;
 }
 
-/* With the glass broken, what an admin of the site holds, where no binding gives it. */
+/* With break-glass, what an admin of the site holds, where no binding gives it. */
 static struct bh_verdict
 authz_or_break_glass(const struct bh_subject *subject, const char *verb, struct bh_verdict verdict)
 {

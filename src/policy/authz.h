@@ -4,11 +4,11 @@
 #include "base/err.h"
 #include "policy/directory.h"
 
-/* By what the caller showed who he is, as far as it decides what he may do. */
+/* How the caller authenticated, as far as it decides what the caller may do. */
 enum bh_presence_kind {
     BH_PRESENCE_LOCAL,  /* on the machine: nothing more is asked */
     BH_PRESENCE_TOKEN,  /* a program's */
-    BH_PRESENCE_SESSION /* somebody signed in some time ago */
+    BH_PRESENCE_SESSION /* signed in some time ago */
 };
 
 struct bh_presence {
@@ -16,16 +16,16 @@ struct bh_presence {
     enum bh_level level;           /* of a session: the best that was shown, */
     uint64_t shown_ns;             /* when that was, */
     uint64_t now_ns;               /* and the moment of the question */
-    uint64_t break_glass_until_ns; /* he broke the glass: admin of the whole site until then */
+    uint64_t break_glass_until_ns; /* break-glass: admin of the whole site until then */
 };
 
 /* Who asks. */
 struct bh_subject {
-    bh_principal_id principal; /* 0: nobody known; holds nothing */
+    bh_principal_id principal; /* 0: unknown; holds nothing */
     uint32_t uid;              /* UINT32_MAX when not from a Unix socket */
     const uint32_t *gids;      /* the peer's groups, primary one included */
     uint32_t gid_count;
-    const uint32_t *groups; /* of his provider, by their ids */
+    const uint32_t *groups; /* of the provider, by their ids */
     uint32_t group_count;
     struct bh_presence presence;
     const char *scopes; /* a token's verbs separated by blanks; NULL: all */
@@ -38,10 +38,10 @@ enum {
     BH_RULE_OPEN = 1001,
     BH_RULE_TOKEN_SCOPE = 1002,
     BH_RULE_OWN_OBJECT = 1003,
-    BH_RULE_NOT_HELD = 1004, /* he would grant what he does not hold */
-    BH_RULE_STEP_UP = 1005,  /* he holds it, and must show again that it is him */
+    BH_RULE_NOT_HELD = 1004, /* the caller would grant what it does not hold */
+    BH_RULE_STEP_UP = 1005,  /* the caller holds it, and must show a factor again */
     BH_RULE_BREAK_GLASS = 1006,
-    BH_RULE_NOT_SHOWN = 1007 /* who signs in did not show that it is him */
+    BH_RULE_NOT_SHOWN = 1007 /* the sign-in failed */
 };
 
 struct bh_verdict {
@@ -58,9 +58,9 @@ struct bh_verdict {
  * bindings.  "" is open to all (rule BH_RULE_OPEN).
  *
  * What a role grants is denied by BH_RULE_STEP_UP where the verb asks for a person who has
- * just shown that it is him (dir->step_ups): of a session, less than the level or longer ago
+ * just shown a factor (dir->step_ups): of a session, less than the level or longer ago
  * than that; of a token, scopes that do not name the verb.  A level shown at a moment that
- * has yet to come was not shown.  While the glass is broken a known principal's session holds
+ * has yet to come was not shown.  With break-glass a known principal's session holds
  * what admin holds on the site, by BH_RULE_BREAK_GLASS; that asks for a presence as well. */
 struct bh_verdict bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
                                  const char *verb, bh_tenant_id tenant);
@@ -70,13 +70,13 @@ struct bh_verdict bh_authz_check(const struct bh_directory *dir, const struct bh
 struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject *subject,
                                           const char *verb);
 
-/* As bh_authz_check for what is the subject's own, his account and his sessions: who is known
+/* As bh_authz_check for what is the subject's own, its account and its sessions: who is known
  * holds it without a role, by BH_RULE_OWN_OBJECT.  A token does so only when its scopes name
  * the verb. */
 struct bh_verdict bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject,
                                const char *verb);
 
-/* Nobody grants what he does not hold: the first verb of `role` (of those in `scopes`, when
+/* No one grants what they do not hold: the first verb of `role` (of those in `scopes`, when
  * that is not NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it
  * holds all and may give the role. */
 const char *bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
@@ -102,7 +102,7 @@ struct bh_denial {
     enum bh_reach reach;
 };
 
-/* Fill `err` for a denial to `caller`, who is `subject`: what he may not, and the role that would
+/* Fill `err` for a denial to `caller`, who is `subject`: what is denied, and the role that would
  * allow it with the place where it would have to be bound.  `path` is the object's tenant; NULL: it
  * is the site's; looked at only where the reach is an object.  Returns BH_DENIED, or
  * BH_UNAUTHENTICATED of BH_RULE_STEP_UP. */

@@ -80,7 +80,7 @@ bool bh_datasets_names(const struct bh_datasets *datasets, const struct bh_datas
  * none: who is there may keep what is sent). */
 uint32_t bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount);
 
-/* What stands in a job's way. */
+/* What denies a job its data. */
 struct bh_data_denial {
     enum { BH_DATA_IN_MOUNT, BH_DATA_IN_CWD, BH_DATA_IN_IMAGE } where;
     uint32_t mount;                   /* IN_MOUNT: which */
@@ -91,18 +91,18 @@ struct bh_data_denial {
 };
 
 /* Whether the job may have all datasets that it names, and reaches none by a path: a mount, its
- * working directory, an image; request->rights is not read.  False: the first that stands in the
+ * working directory, an image; request->rights is not read.  False: the first that is in the
  * way in `ret_denial`. */
 bool bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
                        const struct bh_data_request *request, struct bh_data_denial *ret_denial);
 
 /* BH_DENIED: an image is asked for in a folder that gives none, be it that no node has images there
  * or that it is the folder of a dataset, or near it, that the caller may not know of.  One answer,
- * so that nobody finds others' folders by asking. */
+ * so that asking does not reveal others' folders. */
 bh_rc bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err);
 
 /* The denial in words, with what to do.  `hidden`: who asks may not know of datasets that no grant
- * names him for, and is told nothing of them: BH_NOT_FOUND where he names one, as if there were
+ * names them for, and learns nothing of them: BH_NOT_FOUND where the job names one, as if there were
  * none.  Else BH_DENIED. */
 bh_rc bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request *request,
                           const struct bh_data_denial *denial, bool hidden, struct bh_err *err);

@@ -1,7 +1,7 @@
 #include "base/assert.h"
 #include "policy/explain_internal.h"
 
-/* What stands before and behind the GPU in the sentence; what to do, before and behind it, or
+/* What is before and after the GPU in the sentence; what to do, before and after it, or
  * NULL behind it: it is not named. */
 static const struct {
     const char *before, *after, *next, *then;

@@ -31,7 +31,7 @@ static const struct bh_operation_row rows[BH_OPERATIONS] = {
 #undef BH_OPERATION
 };
 
-/* An operation without a permission does not compile: open are only those that name nobody,
+/* An operation without a permission does not compile: open are only those that name no scope,
  * and asking who one is. */
 #define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)                 \
     _Static_assert(sizeof(permission) > 1 || BH_SCOPE_##whose == BH_SCOPE_NOBODY                             \
@@ -92,7 +92,7 @@ bh_operation_has_parameter(const struct bh_operation_row *op, const char *parame
     return bh_words_contain(op->query, parameter);
 }
 
-/* The pattern ends with {rest}, which stands for all that follows. */
+/* The pattern ends with {rest}, which matches all that follows. */
 static bool
 rest_matches(const char *pattern, const char *open, const char *path, struct bh_path_match *ret_match)
 {

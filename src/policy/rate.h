@@ -7,11 +7,11 @@
 
 #include "base/time.h"
 
-/* How often somebody may ask: a token bucket for each principal, and for strangers one for each
+/* How often a caller may ask: a token bucket for each principal, and for strangers one for each
  * Unix user or address block.  Pure: the moment is an argument, the caller holds a lock.
  *
  * A bucket fills by `per_second` and holds BH_RATE_BURST seconds' worth.  The table is bounded,
- * and a bucket is forgotten only when it is full again, so that nobody is given a fresh one for
+ * and a bucket is forgotten only when it is full again, so that no one gets a fresh one for
  * coming under many names: where a place is wanted and no bucket is full, the newcomer draws from
  * one that all such newcomers share.  Principals and strangers have tables of their own, so that
  * strangers cannot crowd out who is known.
@@ -24,9 +24,9 @@ enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CL
 
 enum {
     BH_RATE_BURST = 10,   /* seconds */
-    BH_RATE_ADMIN = 10,   /* whoever administers the site may so many times as much */
+    BH_RATE_ADMIN = 10,   /* administrators of the site may so many times as much */
     BH_RATE_BYTES = 4096, /* of a change that count as one: most jobs' are fewer */
-    BH_RATE_WAYS = 8,     /* places that a key may stand at */
+    BH_RATE_WAYS = 8,     /* places that a key may be at */
     BH_RATE_SLOTS = 4096
 };
 

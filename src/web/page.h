@@ -93,7 +93,7 @@ void bh_page_sign_out(struct bh_page *page);
 /* Send the browser to sign in, and back to this page afterwards. */
 void bh_page_require_sign_in(struct bh_page *page);
 
-/* What the browser keeps while it is at a provider: the sign-in's id and where to go on to.
+/* What the browser keeps while it is at a provider: the sign-in's id and where to continue.
  * `text` NULL: nothing any more. */
 void bh_page_store_login(struct bh_page *page, const char *text);
 

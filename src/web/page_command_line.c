@@ -6,7 +6,7 @@
 #include "web/page.h"
 
 /* `bulkhead login`: its user says yes or no here, and the browser takes the answer to a
- * door that the command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there
+ * listener that the command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there
  * is good only for who knows the challenge's verifier, which never leaves the command line.
  */
 
@@ -66,7 +66,7 @@ bh_show_command_line(struct bh_page *page)
     bh_command_line_page(&page->reply->body, &view);
 }
 
-/* Take an answer to the door: "code" or "error" with its value. */
+/* Send an answer to the listener: "code" or "error" with its value. */
 static void
 redirect_to_command_line(struct bh_page *page, uint16_t port, const char *name, const char *value)
 {

@@ -147,7 +147,7 @@ bh_post_signin_passkey(struct bh_page *page)
 
 /* ---- at a provider ---- */
 
-/* Where to go on to stands behind the id, encoded: cookies have their own letters. */
+/* Where to continue follows the id, encoded: cookies have their own letters. */
 void
 bh_show_provider(struct bh_page *page)
 {
@@ -180,7 +180,7 @@ bh_show_provider(struct bh_page *page)
     bh_redirect(page->reply, address);
 }
 
-/* A session, or for who was signed in that it is still him. */
+/* A session, or for a signed-in user the proof that it is still the same. */
 static bool
 signin_accept_callback(struct bh_page *page, const struct bh_api_response *response)
 {
@@ -190,7 +190,7 @@ signin_accept_callback(struct bh_page *page, const struct bh_api_response *respo
     return signin_store_session(page, response);
 }
 
-/* Where to go on to, from behind the id in the cookie. */
+/* Where to continue, from after the id in the cookie. */
 static const char *
 signin_stored_next(struct bh_page *page, const char *encoded)
 {
@@ -278,7 +278,7 @@ bh_show_enroll(struct bh_page *page)
     signin_put_enroll(page, 200, BH_NOTICE_NONE);
 }
 
-/* What the form holds, as the operation wants it: "enrol" is the code of somebody whom an
+/* What the form holds, as the operation wants it: "enrol" is the code of a user whom an
  * admin gave one, "code" the first admin's. */
 static void
 signin_put_enrollment(struct bh_buf *body, const struct bh_page *page, bool first)

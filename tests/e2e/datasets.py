@@ -179,7 +179,7 @@ def sent(site):
     site.cli("erin", "policy", "test", "--against", str(jobs), check=0)
     datasets(site, more=", on_expiry: stop")
     equal("stopped", site.await_state(job, "failed")["cause"], "dataset")
-    contains("tested", site.cli("erin", "policy", "test", "--against", str(jobs), check=1).stdout, "no grant copy")
+    contains("tested", site.cli("erin", "policy", "test", "--against", str(jobs), check=1).stdout, "no grant gives copy")
     equal("recorded", found(site, "--object", "dataset/imagenet", "--decision", "deny")[-1], ("dataset.read", "alice", False, 3004))
 
 

@@ -54,7 +54,7 @@ def suggest(site):
     assert moved in (a, c), plan
     stays = a if moved == c else c
     contains("for people", shown, f"job {moved} (acme/vision/batch) would move from 3g.40gb at ")
-    contains("for people", shown, f"so that job {big} can begin")
+    contains("for people", shown, f"so that job {big} can start")
     contains("for people", shown, "simulated: 1 start sooner and 0 later")
     contains("for people", shown, f"bulkhead defrag --apply {plan['token']}")
     assert plan["gain_gpu_ms"] >= 2 * plan["cost_gpu_ms"], plan

@@ -266,7 +266,7 @@ def scratch(site):
         beside = site.submit("echo", "beside", client=bob, tenant="acme/speech/asr", scratch="32Mi")
         site.until(lambda: why(site, beside)["reason"] == "scratch", what="a job of another tenant under acme")
         contains("words", why(site, waits)["sentence"], "the scratch of its node, or its tenant's part of it, is full")
-        contains("the part", site.log(waits), "32 MiB are more than is left of this tenant's part of the node's scratch, 55 MiB, which all under acme have together")
+        contains("the part", site.log(waits), "32 MiB are more than is left of this tenant's part of the node's scratch, 55 MiB for all tenants under acme")
         equal("who wants none goes on", site.run("echo", "said", client=alice)[1], "said\n")
         bobs = site.submit("sleep", "600", client=bob, tenant="honest", scratch="48Mi")
         site.await_state(bobs, "running")

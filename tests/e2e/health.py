@@ -275,7 +275,7 @@ def no_program(site):
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     simctl(site, "xid", "0", "48")
     await_health(site, 0, "quarantined")
-    contains("why", (site.dir / "node.log").read_text(), "cannot reset here")
+    contains("why", (site.dir / "node.log").read_text(), "cannot reset: node.conf")
 
 
 @tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF)
@@ -308,7 +308,7 @@ def cordon_and_drain(site):
     contains("let go", said, "may get new work")
     site.await_state(moved, "running")
     site.cli("erin", "cordon", node, check=0)
-    contains("its node is held", site.cli("erin", "uncordon", "gpu0", check=0).stdout, f"still gets no new work: cordoned; bulkhead uncordon {node} lets")
+    contains("its node is held", site.cli("erin", "uncordon", "gpu0", check=0).stdout, f"still gets no new work: cordoned; bulkhead uncordon {node} releases")
     equal("node", site.client().get("/v1/nodes")["items"][0]["held"], "cordon")
     contains("node list", site.cli("erin", "node", check=0).stdout, "cordon")
     site.cli("erin", "uncordon", node, check=0)

@@ -175,7 +175,7 @@ def run_terminal(site):
             raise AssertionError(f"it says that it left before the job let go of it: {terminal.process.wait(0.3)}")
         except subprocess.TimeoutExpired:
             os.kill(stream, signal.SIGCONT)
-        terminal.expect("runs on")
+        terminal.expect("keeps running")
         equal("left", terminal.end(), 0)
     equal("it is interactive", (site.job(job)["state"], site.job(job)["kind"]), ("running", "interactive"))
     contains("the log has it", site.log(job), "me2")

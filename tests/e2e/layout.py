@@ -47,7 +47,7 @@ def declared(site):
     equal("a dry run records nothing", (site.record_count(), standing(rows(site)[0])), (records, []))
     done = site.cli(None, "layout", "apply", seven, check=0)
     contains("told", done.stdout, "change 1 of 2 GPUs")
-    contains("progress", done.stderr, "9 of 9 pieces stand on 2 GPUs")
+    contains("progress", done.stderr, "9 of 9 partitions are ready on 2 GPUs")
     now = rows(site)
     equal("made", (standing(now[0]), standing(now[2])), (SEVEN, ["1g.10gb@4", "3g.40gb@0"]))
     equal("left alone", (standing(now[1]), now[1]["is_declared"]), ([], False))

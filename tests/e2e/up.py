@@ -259,7 +259,7 @@ def dies_all_the_time(up):
     while pathlib.Path(f"/proc/{supervisor}").exists():
         assert time.monotonic() < deadline, "up goes on"
         time.sleep(0.02)
-    contains("says so", (up.home / "up.log").read_text(), "bulkhead-signer died more than 10 times within a minute")
+    contains("says so", (up.home / "up.log").read_text(), "bulkhead-signer ended unexpectedly more than 10 times within a minute")
 
 
 def main():

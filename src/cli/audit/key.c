@@ -20,12 +20,6 @@ key_number(bh_json_value object, const char *key)
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
-bh_rc
-bh_cli_key_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/keys", false, &bh_view_keys, err);
-}
-
 /* "KEYS keys of TENANT (MONTH)", or "the name NAME". */
 static const char *
 what_of(const struct bh_cli *cli, bh_json_value answer)
@@ -37,7 +31,7 @@ what_of(const struct bh_cli *cli, bh_json_value answer)
                                    key_text(answer, "tenant"), key_text(answer, "month"));
 }
 
-/* What came of it; the token is for another person, so it stands alone. */
+/* What came of it; the token is for a second person, so it is alone on its line. */
 static void
 key_print(const struct bh_cli *cli, bh_json_value answer)
 {
@@ -73,7 +67,7 @@ bh_rc
 bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     struct bh_json_writer w;
     bool of_name = strchr(cli->args->arguments[0], ':');
     bh_rc rc;
@@ -82,7 +76,6 @@ bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
         return bh_err_set(err, BH_INVALID,
                           of_name ? "key shred: a name needs --reason, without --month"
                                   : "key shred: --month (a month or all) and --reason are required");
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
     for (size_t i = 0; i < BH_COUNT(members); i++)
@@ -91,7 +84,6 @@ bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
     bh_json_str(&w, of_name ? "name" : "tenant", cli->args->arguments[0]);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/keys/shred", &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     key_print(cli, bh_json_root(json));

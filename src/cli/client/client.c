@@ -312,17 +312,15 @@ bh_rc
 bh_client_json(const struct bh_client *client, const struct bh_http_request *request,
                struct bh_json **ret_json, struct bh_err *err)
 {
-    struct bh_buf body;
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = BH_HTTP_BODY_MAX };
     struct bh_exchange exchange = { .sink = client_collect, .self = &body };
     bh_rc rc;
 
     *ret_json = NULL;
-    bh_buf_init(&body, BH_HTTP_BODY_MAX);
     rc = bh_client_send(client, request, &exchange, err);
     if (rc == BH_OK && exchange.stopped)
         rc = bh_err_set(err, BH_FULL, "the answer is too large");
     if (rc == BH_OK && body.length > 0)
         rc = bh_json_parse(body.bytes, body.length, ret_json, err);
-    bh_buf_fini(&body);
     return rc;
 }

@@ -161,7 +161,7 @@ test_answers(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever came too often is told when to come again, and does; who is not told, does not. */
+/* A client that gets 429 with Retry-After tries again at that time; without it, it does not. */
 static void
 test_patience(void **state)
 {

@@ -67,7 +67,7 @@ http_parse_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
     return BH_OK;
 }
 
-/* What to show to be let in.  One that is too long says nothing to us. */
+/* The challenge of a 401.  One that is too long is ignored. */
 static bh_rc
 http_parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
@@ -76,7 +76,7 @@ http_parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err 
     return BH_OK;
 }
 
-/* A date says nothing to us. */
+/* A date is ignored. */
 static bh_rc
 http_parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
@@ -88,7 +88,7 @@ http_parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err
     return BH_OK;
 }
 
-/* Headers that mean something to us; all others are passed over. */
+/* Headers that matter here; all others are passed over. */
 static const struct {
     const char *name;
     bh_rc (*take)(struct bh_http_parser *p, const char *value, struct bh_err *err);

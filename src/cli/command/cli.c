@@ -42,7 +42,7 @@ bh_cli_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_js
     return bh_client_json(&cli->client, &request, ret_json, err);
 }
 
-/* A key that nobody else uses, as hex. */
+/* A random key, as hex. */
 static bh_rc
 cli_make_key(char ret_key[2 * KEY_BYTES + 1], struct bh_err *err)
 {
@@ -104,18 +104,16 @@ bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size, 
 bool
 bh_cli_print_document(const struct bh_cli *cli, bh_json_value value, bh_rc *ret_rc, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     enum bh_cli_output how = bh_cli_output(cli);
-    struct bh_buf out;
 
     if (how != BH_OUT_JSON && how != BH_OUT_YAML)
         return false;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (how == BH_OUT_JSON)
         bh_output_json(&out, value);
     else
         bh_output_yaml(&out, value);
     *ret_rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
     return true;
 }
 

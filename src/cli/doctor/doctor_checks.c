@@ -400,7 +400,8 @@ check_images(const struct bh_cli *cli, struct bh_finding *f)
     }
 }
 
-/* Which site the rest is about.  A socket elsewhere is another's than the folder that is read. */
+/* Which site the rest is about.  A socket elsewhere belongs to a different site than the folder that is read.
+ */
 static void
 check_site(const struct bh_cli *cli, struct bh_finding *f)
 {
@@ -468,7 +469,7 @@ check_holders(const struct bh_cli *cli, struct bh_finding *f)
         doctor_advise(f, "fuser -v /dev/nvidia*");
 }
 
-/* What a file system has, and what is made of it; the worst of several folders is told. */
+/* What a file system has, and what is made of it; the worst of several folders is reported. */
 static void
 check_disk_of(struct bh_finding *f, char *folder, const char *when_full)
 {

@@ -56,7 +56,7 @@ attach_put_size(struct bh_json_writer *w, bool columns)
         bh_json_u64(w, columns ? "columns" : "rows", size[columns]);
 }
 
-/* Ask, and open what was let in; the body is the wish's and goes. */
+/* Ask, and open the stream that was granted; the body is freed. */
 static bh_rc
 attach_open_stream(const struct bh_cli *cli, struct bh_stream_target target, struct bh_buf *body,
                    struct bh_duplex **ret_duplex, struct bh_err *err)

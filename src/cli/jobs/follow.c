@@ -35,7 +35,7 @@ follow_write_bytes(struct output *out, const char *bytes, size_t length)
     return out->rc == BH_OK;
 }
 
-/* {"text":"..."}: a piece of output.  Bytes that are no text come as base64. */
+/* {"text":"..."}: a part of the output.  Bytes that are no text come as base64. */
 static bool
 follow_read_log(struct output *out, const char *text, size_t length)
 {

@@ -24,7 +24,7 @@
 
 enum { PORTS_MAX = 16, INPUT_CHUNK = 16 << 10, STACK_BYTES = 512 << 10, BODY_MAX = 1024 };
 
-/* A port of ours, and the job's that it stands for. */
+/* A port of this machine, and the job's that it forwards to. */
 struct port {
     uint16_t local, remote;
     int listener;

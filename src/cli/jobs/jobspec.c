@@ -203,7 +203,7 @@ jobspec_put_rest(const struct jobspec_writing *w, const struct bh_args *args, co
     return BH_OK;
 }
 
-/* In a terminal of its own the job sees the kind that ours is, unless it says another. */
+/* In a terminal of its own the job sees the kind of this one, unless it sets TERM itself. */
 static bh_rc
 jobspec_put_env_of_terminal(const struct jobspec_writing *w, const struct bh_args *args)
 {
@@ -240,7 +240,7 @@ jobspec_put_options(const struct jobspec_writing *w, const struct bh_args *args)
     return BH_OK;
 }
 
-/* What stands behind "--", or all words of `run`. */
+/* What follows "--", or all words of `run`. */
 static void
 jobspec_put_program(const struct jobspec_writing *w, const struct bh_args *args)
 {
@@ -269,10 +269,9 @@ jobspec_build_program(const struct jobspec_writing *w, const struct bh_args *arg
 static bh_rc
 jobspec_build_merged(const struct jobspec_writing *w, const struct bh_args *args, struct bh_document *file)
 {
-    struct bh_buf json;
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = 2 * BH_JSON_BYTES_MAX };
     bh_rc rc = BH_OK;
 
-    bh_buf_init(&json, 2 * BH_JSON_BYTES_MAX);
     if (file->yaml)
         rc = bh_yaml_to_json(file->text.bytes ? file->text.bytes : "", file->text.length, &json, w->err);
     else
@@ -285,7 +284,6 @@ jobspec_build_merged(const struct jobspec_writing *w, const struct bh_args *args
     if (rc == BH_OK)
         rc = jobspec_put_rest(w, args, &json);
     bh_json_close(w->json, '}');
-    bh_buf_fini(&json);
     return rc;
 }
 
@@ -309,7 +307,7 @@ bh_jobspec_file(const struct bh_args *args, const char **ret_file, struct bh_err
     return bh_err_hint(err, "bulkhead %s --sku small -- %.60s ...", command, args->arguments[0]);
 }
 
-/* "#!": what people write for other schedulers. */
+/* "#!": scripts that are written for other schedulers. */
 static bh_rc
 jobspec_refuse_script(const char *file, const struct bh_document *text, struct bh_err *err)
 {

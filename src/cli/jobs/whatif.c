@@ -161,13 +161,13 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
 static bh_rc
 whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_http_request request = { .method = "POST",
                                        .path = "/v1/whatif",
                                        .accept = "application/json",
                                        .body = bh_buf_text(body),
                                        .body_length = body->length };
-    struct bh_buf out;
     bh_rc rc;
 
     if (!request.body)
@@ -175,11 +175,8 @@ whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_whatif_put(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* The document as JSON, whatever it is written in. */
@@ -202,45 +199,38 @@ whatif_put_document(struct bh_buf *body, const char *key, const struct bh_docume
 bh_rc
 bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
 {
-    struct bh_document job = { .yaml = false };
-    struct bh_buf body;
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = 2 * BH_JSON_BYTES_MAX };
+    BH_AUTO(bh_document_fini) struct bh_document job = { .yaml = false };
     const char *file;
     bh_rc rc = bh_jobspec_file(cli->args, &file, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_jobspec_build(cli->args, file, cli->arena, &job, err);
     if (rc == BH_OK)
         rc = whatif_put_document(&body, "submit", &job, err);
     if (rc == BH_OK)
         rc = whatif_ask(cli, &body, err);
-    bh_buf_fini(&job.text);
-    bh_buf_fini(&body);
     return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
 bh_rc
 bh_cli_whatif_apply(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = 2 * BH_JSON_BYTES_MAX };
     const char *file = cli->args->options[BH_OPT_FILE].text;
-    struct bh_document site = { .yaml = false };
-    struct bh_buf body;
+    BH_AUTO(bh_document_fini) struct bh_document site = { .yaml = false };
     bh_rc rc;
 
     if (!file) {
         bh_err_set(err, BH_INVALID, "whatif apply: no site file");
         return bh_err_hint(err, "bulkhead whatif apply -f site.yaml; - is standard input");
     }
-    bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_cli_read_document(file, &site, err);
-    if (rc == BH_OK)
-        rc = whatif_put_document(&body, "site", &site, err);
-    if (rc == BH_OK)
-        rc = whatif_ask(cli, &body, err);
-    bh_buf_fini(&site.text);
-    bh_buf_fini(&body);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = whatif_put_document(&body, "site", &site, err);
+    return rc == BH_OK ? whatif_ask(cli, &body, err) : rc;
 }
 
 bh_rc

@@ -50,17 +50,14 @@ account_remove_named(const struct bh_cli *cli, const char *what, const char *nam
 bh_rc
 bh_cli_account_show(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/account", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_describe(&out, bh_json_root(json), bh_time_now());
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* ---- password ---- */
@@ -204,22 +201,19 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
 static bh_rc
 account_list_passkeys(const struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
                                    .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS),
                                    .now_ns = bh_time_now() };
     bh_json_value passkeys;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/account", &json, err);
 
     passkeys = rc == BH_OK ? bh_json_get(bh_json_root(json), "passkeys") : NULL;
     if (rc != BH_OK || bh_cli_print_document(cli, passkeys, &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_table(&out, &bh_view_passkeys, &style, passkeys);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* Only a browser reaches a passkey. */
@@ -272,13 +266,7 @@ bh_cli_account_passkey(struct bh_cli *cli, struct bh_err *err)
     return bh_err_hint(err, "account passkey list, add, or remove PASSKEY");
 }
 
-/* ---- everybody's ---- */
-
-bh_rc
-bh_cli_account_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/accounts", false, &bh_view_accounts, err);
-}
+/* ---- all accounts ---- */
 
 bh_rc
 bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err)

@@ -111,7 +111,7 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
         return rc;
     if (!bh_buf_text(&out) || !browser_is_address(address))
         return bh_err_set(err, BH_INVALID, "the server's address for browsers is invalid");
-    /* Not held back by --quiet: without it nobody gets any further. */
+    /* Printed even with --quiet: without it the sign-in cannot continue. */
     fprintf(stderr,
             "open in a browser on this machine:\n%s\n"
             "and check that it shows the code %.*s\n",

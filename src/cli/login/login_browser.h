@@ -3,7 +3,7 @@
 
 #include "cli/login/session.h"
 
-/* Sign in with a browser on this machine, which comes back to a door on 127.0.0.1
+/* Sign in with a browser on this machine, which returns to a listener on 127.0.0.1
  * (cli/login/loopback.h).  `ways` is what /v1/sign-in said; free *ret_json, which holds the
  * session.  Failures of the requests, and
  *   BH_UNAVAILABLE  the server has no address for browsers

@@ -20,7 +20,7 @@ enum { BACKLOG = 8, VALUE_MAX = BH_LOOPBACK_CODE_MAX };
 #define WAIT_NS (300 * BH_NS_PER_S)
 #define CLIENT_NS (5 * BH_NS_PER_S)
 
-/* What the visitor is told. */
+/* The answer to the visitor. */
 static const struct {
     const char *status, *text;
 } answers[BH_LOOPBACK_OUTCOMES] = {
@@ -119,22 +119,22 @@ loopback_judge_query(const struct bh_loopback *loopback, const char *query,
     return BH_LOOPBACK_DONE;
 }
 
-/* The Host header is this door's: a page elsewhere whose name was pointed at 127.0.0.1
+/* The Host header is this listener: a page elsewhere whose name was pointed at 127.0.0.1
  * sends its own. */
 static bool
-loopback_is_our_host(const struct bh_loopback *loopback, const char *headers)
+loopback_is_own_host(const struct bh_loopback *loopback, const char *headers)
 {
-    char ours[32];
+    char own[32];
     uint32_t found = 0;
 
-    snprintf(ours, sizeof ours, "127.0.0.1:%u", loopback->port);
+    snprintf(own, sizeof own, "127.0.0.1:%u", loopback->port);
     for (const char *line = headers; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *value = line + 5;
 
         if (strncasecmp(line, "host:", 5) != 0)
             continue;
         value += strspn(value, " \t");
-        if (strncmp(value, ours, strlen(ours)) != 0 || !strchr("\r\n", value[strlen(ours)]))
+        if (strncmp(value, own, strlen(own)) != 0 || !strchr("\r\n", value[strlen(own)]))
             return false;
         found++;
     }
@@ -149,7 +149,7 @@ bh_loopback_judge(const struct bh_loopback *loopback, char *text, char ret_code[
     BH_ASSERT(end);
     if (strncmp(text, "GET ", 4) != 0)
         return BH_LOOPBACK_METHOD;
-    if (!loopback_is_our_host(loopback, end + 1))
+    if (!loopback_is_own_host(loopback, end + 1))
         return BH_LOOPBACK_HOST;
     *end = '\0';
     target[strcspn(target, " \r")] = '\0';

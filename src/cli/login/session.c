@@ -185,7 +185,7 @@ session_ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
                                 : "bulkhead login signs in again; until then your Unix user counts");
 }
 
-/* Forget the kept session if the server does not know it any more; else `err` stands. */
+/* Forget the kept session if the server does not know it any more; else `err` stays. */
 static bh_rc
 session_check_ended(struct bh_cli *cli, struct bh_err *err)
 {
@@ -269,7 +269,7 @@ session_use_stored(struct bh_cli *cli, const char *path, struct bh_err *err)
         return bh_err_set(err, BH_FULL, "no memory");
     rc = bh_stored_session_find(path, address, cli->arena, stored, err);
     if (rc == BH_DENIED && err->sys_kind == BH_SYS_ERRNO && err->sys == EACCES)
-        return BH_OK; /* somebody else's home, as with setpriv: ours keeps nothing there */
+        return BH_OK; /* a home of another user, as with setpriv: nothing is kept there */
     if (rc != BH_OK)
         return rc == BH_NOT_FOUND ? BH_OK : rc;
     if (stored->expires_ns <= bh_time_now()) {

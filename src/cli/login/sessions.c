@@ -55,12 +55,6 @@ bh_cli_logout(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- sessions ---- */
 
-bh_rc
-bh_cli_session_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/sessions", false, &bh_view_sessions, err);
-}
-
 static bh_rc
 end_one(struct bh_cli *cli, const char *id, struct bh_err *err)
 {
@@ -121,7 +115,7 @@ bh_cli_session_end(struct bh_cli *cli, struct bh_err *err)
     return rc;
 }
 
-/* ---- break glass ---- */
+/* ---- break-glass ---- */
 
 bh_rc
 bh_cli_break_glass(struct bh_cli *cli, struct bh_err *err)

@@ -69,7 +69,7 @@ bh_stored_session_path(char ret_path[BH_STORED_SESSION_PATH_MAX], struct bh_err 
 
 /* ---- whose it is ---- */
 
-/* `taken`: bits of the mode that nobody else may have. */
+/* `taken`: bits of the mode that other users must not have. */
 static bh_rc
 session_check_owner(const char *path, const struct stat *found, mode_t taken, struct bh_err *err)
 {

@@ -162,7 +162,7 @@ help_put_second_words(struct bh_buf *out)
     }
 }
 
-/* Words of a command's arguments that are typed as they stand: small letters alone. */
+/* Words of a command's arguments that are typed literally: small letters alone. */
 static void
 help_put_argument_words(struct bh_buf *out, const char *arguments)
 {

@@ -272,7 +272,7 @@ unknown_option(struct options_reader *r, const char *word)
     return bh_err_hint(r->err, "bulkhead %s%s--help lists the options", name, *name ? " " : "");
 }
 
-/* The next word as the value of an option that stands without one. */
+/* The next word as the value of an option that has none of its own. */
 static bh_rc
 options_parse_next(struct options_reader *r, enum bh_option_id id)
 {

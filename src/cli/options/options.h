@@ -89,7 +89,7 @@ enum bh_command_id bh_command_find(const char *name);
 /* Whether the command takes the option. */
 bool bh_command_takes(enum bh_command_id command, enum bh_option_id option);
 
-/* Whether `word` stands in `list`, whose words are separated by `separator`. */
+/* Whether `word` is in `list`, whose words are separated by `separator`. */
 bool bh_words_have(const char *list, char separator, const char *word, size_t length);
 
 #endif

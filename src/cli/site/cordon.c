@@ -39,13 +39,11 @@ static bh_rc
 cordon_print(struct bh_cli *cli, const char *what, const char *done, const char *target, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     bh_rc rc;
 
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     cordon_put_body(cli, target, &body.text);
     rc = bh_cli_change(cli, what, &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (done && !bh_cli_flag(cli, BH_OPT_QUIET))
@@ -119,20 +117,17 @@ cordon_put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, b
 static bh_rc
 cordon_print_remaining_holds(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_JSON_BYTES_MAX };
     BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
-    struct bh_buf out;
 
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&out, BH_JSON_BYTES_MAX);
     cordon_put_blocked(&out, bh_json_root(gpus), target, tested);
     if (out.length == 0)
         bh_buf_printf(&out, "%s %s\n", target,
                       tested ? "is being tested, and gets new work when it is healthy" : "may get new work");
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 bh_rc
@@ -152,7 +147,7 @@ bh_cli_uncordon(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- waiting ---- */
 
-/* Pieces that are leased, or being carved for somebody, on the GPU or the GPUs of the node. */
+/* Pieces that are leased, or being carved for a job, on the GPU or the GPUs of the node. */
 static uint32_t
 cordon_in_use(bh_json_value gpus, const char *target)
 {

@@ -119,38 +119,33 @@ bh_defrag_put(struct bh_buf *out, bh_json_value answer)
 static bh_rc
 defrag_show(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/defrag", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (bh_cli_flag(cli, BH_OPT_QUIET))
         bh_buf_printf(&out, "%s\n", defrag_text(bh_json_get(bh_json_root(json), "plan"), "token"));
     else
         bh_defrag_put(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 static bh_rc
 defrag_apply(struct bh_cli *cli, const char *token, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     struct bh_json_writer w;
     bh_json_value moved;
     bh_rc rc;
 
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
     bh_json_str(&w, "token", token);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/defrag", &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     moved = bh_json_get(bh_json_root(json), "moved");

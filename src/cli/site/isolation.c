@@ -52,13 +52,12 @@ name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_er
 static bool
 print_verdict(bh_json_value verdict, bool each)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     uint64_t again_ns = isolation_number(verdict, "again_ns");
     bool passed = isolation_passes(verdict);
     bh_json_value checks = bh_json_get(verdict, "checks");
     struct bh_err unwritten;
-    struct bh_buf out;
 
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     for (size_t i = 0; i < bh_json_count(checks); i++) {
         bh_json_value check = bh_json_at(checks, i);
         if (each || !isolation_passes(check))
@@ -77,7 +76,6 @@ print_verdict(bh_json_value verdict, bool each)
         bh_buf_printf(&out, "%s: repeats it in %" PRIu64 " s\n", isolation_text(verdict, "node"),
                       (again_ns - isolation_number(verdict, "at_ns") + 999999999) / 1000000000);
     (void)!bh_output_write(&out, &unwritten); /* the verdict is the exit status, seen or not */
-    bh_buf_fini(&out);
     return passed;
 }
 

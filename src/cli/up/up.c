@@ -73,7 +73,7 @@ up_are_public_keys(const char *text)
     return *text != '\0';
 }
 
-/* The daemon's folder is its own; the audit log's public key is for everybody.  The
+/* The daemon's folder is its own; the audit log's public key is public.  The
  * daemon is not trusted: no link of its making is followed, and nothing but a key is
  * published. */
 static bh_rc
@@ -139,7 +139,7 @@ up_release_parent(const char *missing, struct bh_err *err)
     return rc;
 }
 
-/* Say that all serve, and how to go on. */
+/* Report that all serve, and what to do next. */
 static bh_rc
 up_announce(const struct bh_up *up, struct bh_err *err)
 {
@@ -257,7 +257,7 @@ up_leave_terminal(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* For who looks for us.  On a full disk there is none, rather than that of another start. */
+/* For who looks for this process.  On a full disk there is none, rather than that of an earlier start. */
 static bh_rc
 up_write_pid(const struct bh_up *up, struct bh_err *err)
 {
@@ -274,7 +274,7 @@ up_write_pid(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* Fork; *ret_parent tells which of the two we are, and in the parent all is done. */
+/* Fork; *ret_parent tells the parent from the child, and in the parent all is done. */
 static bh_rc
 up_detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
 {

@@ -94,7 +94,7 @@ make_address(const char *text, uint16_t port, union checks_address *ret)
     return sizeof ret->v6;
 }
 
-/* Bind as bulkheadd will, and let go: a port that somebody has is not written down.  Whatever else
+/* Bind as bulkheadd will, and release it: a port in use is not written down.  Whatever else
  * is wrong is bulkheadd's to say. */
 static bh_rc
 check_port(const struct bh_up *up, struct bh_err *err)

@@ -209,7 +209,7 @@ files_refuse_otherwise(const struct bh_up *up, const char *option, const char *h
         err, "it is fixed when a site is made: leave the option out, or make a second site with --dir");
 }
 
-/* The simulated driver is a library of ours in a folder sim. */
+/* The simulated driver is Bulkhead's own library in a folder sim. */
 static bh_rc
 files_adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
 {
@@ -529,18 +529,15 @@ static bh_rc
 files_write_missing(const struct bh_up *up, const char *name,
                     void (*put)(struct bh_buf *out, const struct bh_up *up), struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = CONF_BYTES_MAX };
     char path[PATH_MAX];
-    struct bh_buf text;
     bh_rc rc = up_put_path(path, err, "%s/%s", up->conf, name);
 
     if (rc != BH_OK || access(path, F_OK) == 0)
         return rc;
-    bh_buf_init(&text, CONF_BYTES_MAX);
     put(&text, up);
-    rc = text.overflow ? bh_err_set(err, BH_FULL, "%s: the paths are too long", name)
-                       : bh_file_replace(path, text.bytes, text.length, 0644, err);
-    bh_buf_fini(&text);
-    return rc;
+    return text.overflow ? bh_err_set(err, BH_FULL, "%s: the paths are too long", name)
+                         : bh_file_replace(path, text.bytes, text.length, 0644, err);
 }
 
 bh_rc
@@ -581,7 +578,7 @@ bh_up_leave(const struct bh_up *up)
     struct bh_err ignored;
 
     if (!up->real_driver)
-        (void)!bh_up_simctl(up, "unmount", NULL, &ignored); /* jobs that go on keep it */
+        (void)!bh_up_simctl(up, "unmount", NULL, &ignored); /* jobs that keep running keep it */
 }
 
 bh_rc

@@ -49,9 +49,11 @@ oidc_name_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh
     return bh_buf_text(&text) ? bh_arena_printf(call->arena, "%s:~%.40s", issuer, hex) : NULL;
 }
 
-const char *
-bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
-                          const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal)
+/* The principal of an identity: the one whom the site file says, else one of the issuer's,
+ * "corp:SUBJECT".  NULL: no room. */
+static const char *
+oidc_principal_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
+                  uint32_t *ret_principal)
 {
     const char *identity = oidc_identity_of(call, sign_in), *name;
     const struct bh_dir_principal *principal =
@@ -99,8 +101,8 @@ oidc_has(const struct bh_texts *texts, const char *wanted)
 }
 
 /* RFC 8176's methods; "phr" and "phrh" are OpenID's phishing-resistant classes. */
-enum bh_level
-bh_oidc_sign_in_level(const struct bh_oidc_sign_in *sign_in)
+static enum bh_level
+oidc_level_of(const struct bh_oidc_sign_in *sign_in)
 {
     const struct bh_id_token *token = &sign_in->token;
 
@@ -168,7 +170,7 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_session_opening opening = {
         .session = { .host = sign_in->host,
                      .kind = sign_in->kind,
-                     .level = bh_oidc_sign_in_level(sign_in),
+                     .level = oidc_level_of(sign_in),
                      .identity = oidc_identity_of(call, sign_in),
                      .refresh = sign_in->tokens.refresh,
                      .refresh_ns = sign_in->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
@@ -178,7 +180,7 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
 
     if (rc != BH_OK)
         return rc;
-    opening.name = bh_oidc_sign_in_principal(accounts, call, sign_in, &opening.principal);
+    opening.name = oidc_principal_of(accounts, call, sign_in, &opening.principal);
     if (!opening.name)
         return bh_err_set(err, BH_FULL, "no room for a name");
     if (!opening.principal)
@@ -199,7 +201,7 @@ oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_answer answer;
     bh_rc rc;
 
-    session->level = bh_oidc_sign_in_level(sign_in);
+    session->level = oidc_level_of(sign_in);
     session->shown_ns = bh_accounts_now(accounts);
     rc = bh_session_put(session, call->arena, &put, err);
     if (rc != BH_OK)

@@ -353,8 +353,10 @@ bh_authz_refuse_step_up(const char *verb, struct bh_err *err)
         verb);
 }
 
-const char *
-bh_authz_scope_hint(const struct bh_subject *subject)
+/* The hint of a denial by BH_RULE_TOKEN_SCOPE: a token names too little, a session has shown too
+ * little. */
+static const char *
+authz_scope_hint(const struct bh_subject *subject)
 {
     if (subject->presence.kind == BH_PRESENCE_SESSION)
         return "this session has shown no second factor yet: add one with `bulkhead account totp` "
@@ -403,6 +405,6 @@ bh_authz_explain(const struct bh_denial *denial, const char *caller, const struc
     else
         bh_err_set(err, BH_DENIED, "%s may not use %s on %s", caller, denial->verb, path ? path : "the site");
     if (denial->verdict.rule == BH_RULE_TOKEN_SCOPE)
-        return bh_err_hint(err, "%s", bh_authz_scope_hint(subject));
+        return bh_err_hint(err, "%s", authz_scope_hint(subject));
     return authz_hint_role(denial, path, err);
 }

@@ -112,10 +112,6 @@ bh_rc bh_authz_explain(const struct bh_denial *denial, const char *caller, const
 /* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
 bh_rc bh_authz_refuse_step_up(const char *verb, struct bh_err *err);
 
-/* The hint of a denial by BH_RULE_TOKEN_SCOPE: a token names too little, a session has shown too
- * little. */
-const char *bh_authz_scope_hint(const struct bh_subject *subject);
-
 /* The lowest role that would grant the verb, for the denial's hint: "operator". */
 const char *bh_authz_role_for(const char *verb);
 

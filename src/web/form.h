@@ -14,11 +14,6 @@
  * browser that has none yet.  Does not give the secret away. */
 void bh_csrf_token(const char *secret, char ret_token[BH_SECRET_TEXT]);
 
-/* Does the request come from a page of `origin` ("https://gpu.example")?  By Origin where
- * there is one, else by Sec-Fetch-Site; a request with neither comes from no browser of
- * this decade, and is refused. */
-bool bh_same_origin(const struct bh_request *request, const char *origin);
-
 /* Read the form that was posted.
  *   ELSEWHERE       it comes from another site, or its field "csrf" is not `token`
  *   FORM            no form, or malformed

@@ -163,8 +163,8 @@ bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
 }
 
 struct bh_api_response
-bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path, const char *name,
-                  const char *text)
+bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
+                  const struct bh_page_member *members)
 {
     struct bh_api_response response = { .status = 400 };
     char memory[BODY_MAX];
@@ -174,7 +174,9 @@ bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
     bh_buf_init_fixed(&body, memory, sizeof memory);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, name, text);
+    for (; members->name; members++)
+        if (members->text)
+            bh_json_str(&w, members->name, members->text);
     bh_json_close(&w, '}');
     if (bh_buf_text(&body))
         response = bh_page_call(page, method, path, memory);

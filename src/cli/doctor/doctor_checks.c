@@ -71,8 +71,10 @@ checks_is_of_socket(const struct bh_cli *cli, const char *folder)
     return cli->client.socket && strcmp(socket, cli->client.socket) == 0;
 }
 
-void
-bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
+/* The folder with the configuration of the site that is asked about: --dir, or that of `up --dir`
+ * whose socket is used, else /etc/bulkhead.  `size` PATH_MAX is enough. */
+static void
+doctor_put_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
 {
     static const char below[] = "/run/bulkhead.sock"; /* `up --dir` has it in its folder */
     const char *dir = cli->args->options[BH_OPT_DIR].text, *socket = cli->client.socket;
@@ -93,7 +95,7 @@ doctor_put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_M
 {
     size_t length;
 
-    bh_doctor_folder(cli, ret_path, PATH_MAX);
+    doctor_put_folder(cli, ret_path, PATH_MAX);
     length = strlen(ret_path);
     snprintf(ret_path + length, PATH_MAX - length, "/%s", name);
 }
@@ -407,7 +409,7 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
 {
     char folder[PATH_MAX];
 
-    bh_doctor_folder(cli, folder, sizeof folder);
+    doctor_put_folder(cli, folder, sizeof folder);
     if (!checks_has_site(cli)) {
         doctor_report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
                       doctor_is_there(folder) ? "no site is configured in %.160s"
@@ -502,7 +504,7 @@ check_disk(const struct bh_cli *cli, struct bh_finding *f)
     doctor_put_file(cli, "bulkheadd.conf", conf);
     if (!bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder)
         && bh_cli_flag(cli, BH_OPT_DIR))
-        bh_doctor_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
+        doctor_put_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
     check_disk_of(f, folder, "a full disk stops all changes");
     doctor_put_file(cli, "node.conf", conf);
     if (access(conf, F_OK) != 0)

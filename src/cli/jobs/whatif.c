@@ -127,8 +127,9 @@ whatif_put_hidden(struct bh_buf *out, bh_json_value hidden)
         bh_buf_printf(out, "jobs of other tenants: %s\n", kind);
 }
 
-void
-bh_whatif_put(struct bh_buf *out, bh_json_value answer)
+/* Append an answer in words. */
+static void
+whatif_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value changes = bh_json_get(answer, "changes");
     bh_json_value hidden = bh_json_get(answer, "changes_of_other_tenants");
@@ -175,7 +176,7 @@ whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_whatif_put(&out, bh_json_root(json));
+    whatif_put(&out, bh_json_root(json));
     return bh_output_write(&out, err);
 }
 

@@ -323,7 +323,7 @@ view_put_node_state(struct bh_buf *out, bh_json_value node)
     if (view_is_held(node, "held"))
         bh_buf_puts(out, view_is_drained_by(node, "held") ? ", drained" : ", cordoned");
     if (bh_json_truth(bh_json_get(node, "unchecked")))
-        bh_buf_puts(out, ", needs a check: jobs failed to start");
+        bh_buf_puts(out, ", unchecked: jobs failed to start");
     if (bh_json_truth(bh_json_get(node, "needs_reboot")))
         bh_buf_puts(out, ", needs a reboot");
     if (strcmp(isolation, "broken") == 0 || strcmp(isolation, "unfinished") == 0)

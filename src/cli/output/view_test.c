@@ -175,7 +175,7 @@ static const struct {
     { "node to reboot", BH_CELL_NODE_STATE, "", "{\"state\":\"up\",\"held\":\"drain\",\"needs_reboot\":true}",
       "up, drained, needs a reboot" },
     { "node to check", BH_CELL_NODE_STATE, "", "{\"state\":\"up\",\"held\":\"no\",\"unchecked\":true}",
-      "up, needs a check: jobs failed to start" },
+      "up, unchecked: jobs failed to start" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false,\"foreign_instances\":2}",
       "unmanaged (foreign instances)" },

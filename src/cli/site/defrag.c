@@ -102,8 +102,9 @@ defrag_put_budget(struct bh_buf *out, bh_json_value budget, uint64_t now_ns)
     bh_buf_putc(out, '\n');
 }
 
-void
-bh_defrag_put(struct bh_buf *out, bh_json_value answer)
+/* Append what /v1/defrag answers in words. */
+static void
+defrag_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value plan = bh_json_get(answer, "plan"), budget = bh_json_get(answer, "budget");
 
@@ -128,7 +129,7 @@ defrag_show(struct bh_cli *cli, struct bh_err *err)
     if (bh_cli_flag(cli, BH_OPT_QUIET))
         bh_buf_printf(&out, "%s\n", defrag_text(bh_json_get(bh_json_root(json), "plan"), "token"));
     else
-        bh_defrag_put(&out, bh_json_root(json));
+        defrag_put(&out, bh_json_root(json));
     return bh_output_write(&out, err);
 }
 

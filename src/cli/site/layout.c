@@ -62,8 +62,9 @@ layout_put_waits(struct bh_buf *out, bh_json_value item)
     }
 }
 
-void
-bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
+/* Append a difference as text: "+ 1g.10gb@0" a line, and what it waits for. */
+static void
+layout_put_diff(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value items = bh_json_get(answer, "items");
 
@@ -107,7 +108,7 @@ layout_print_diff(const struct bh_cli *cli, bh_json_value answer, struct bh_err 
 
     if (bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_print_document(cli, answer, &rc, err))
         return rc;
-    bh_layout_put_diff(&out, answer);
+    layout_put_diff(&out, answer);
     return bh_output_write(&out, err);
 }
 

@@ -34,8 +34,9 @@ policy_put_item(struct bh_buf *out, bh_json_value item)
         bh_buf_printf(out, "  next: %s\n", policy_text(item, "next"));
 }
 
-void
-bh_policy_put(struct bh_buf *out, bh_json_value answer)
+/* The answer of POST /v1/policy/test as text. */
+static void
+policy_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value items = bh_json_get(answer, "items");
 
@@ -112,7 +113,7 @@ policy_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
         cli->status = STATUS_DENIED;
     if (bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_policy_put(&out, bh_json_root(json));
+    policy_put(&out, bh_json_root(json));
     return bh_output_write(&out, err);
 }
 

@@ -701,7 +701,7 @@ def tell(size, orders, claims, signed_by):
     """The status: 1 when rows are not what the log says."""
     print(f"whole: {size} records, signed by {signed_by}")
     if orders.open:
-        print(f"orders without an outcome: {len(orders.open)}, the oldest of record {min(orders.open) >> ORDER_BITS}; "
+        print(f"orders without an outcome: {len(orders.open)}, the oldest in record {min(orders.open) >> ORDER_BITS}; "
               f"unknown after a start: {len(orders.unknown)}")
     for table, counts in claims.counts.items():
         print(f"{table}: " + ", ".join(f"{number} {what}" for what, number in counts.items() if number))

@@ -16,7 +16,7 @@
 
 #define ENROLL_NS (UINT64_C(86400) * BH_NS_PER_S)
 
-/* The local account that somebody names, whoever he is: NULL where there is none. */
+/* The local account of a name that a stranger gives: NULL where there is none. */
 static const struct bh_dir_principal *
 find_account(const struct bh_call *call, const char *typed)
 {
@@ -28,7 +28,7 @@ find_account(const struct bh_call *call, const char *typed)
     return principal && principal->account ? principal : NULL;
 }
 
-/* Read it for an attempt; nobody's is empty, so that all goes on the same way. */
+/* Read it for an attempt; a missing one is empty, so that all takes the same path. */
 static bh_rc
 account_read_for(struct bh_accounts *accounts, struct bh_call *call, const struct bh_dir_principal *principal,
                  struct bh_account *ret_account, struct bh_err *err)
@@ -58,16 +58,9 @@ static bh_rc
 account_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
                 struct bh_session_opening *opening, struct bh_err *err)
 {
-    struct bh_session_opened opened = { 0 };
-    bh_rc rc;
-
     opening->puts = puts->items;
     opening->put_count = puts->count;
-    rc = bh_session_open(accounts, call, opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return bh_session_open(accounts, call, opening, err);
 }
 
 bh_rc
@@ -159,7 +152,7 @@ bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
     return BH_OK;
 }
 
-/* Whether who asks has shown the account's second factor, where it has one: whoever learned the
+/* Whether who asks has shown the account's second factor, where it has one: who learned the
  * password alone must not set another. */
 static bool
 account_has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_account *account)
@@ -214,16 +207,20 @@ bh_serve_password(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     rc = bh_password_new(accounts, call, request.password, &account, err);
     memset(account.enrol, 0, sizeof account.enrol);
     account.enrol_until_ns = 0;
-    if (rc == BH_OK)
-        rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    if (rc != BH_OK)
+        return rc;
     change.put_count = puts.count;
     change.object = (struct bh_record_object){ "account", account.principal };
-    if (rc == BH_OK)
-        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
-    if (rc == BH_OK) /* whoever had the old one is out */
-        rc = bh_sessions_end(accounts, call, account.principal, NULL, err);
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sessions_end(accounts, call, account.principal, NULL, err); /* of the old password */
     if (rc != BH_OK)
         return rc;
     BH_REPLY_WITH(call, password_set, .set = true);
@@ -319,7 +316,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         return rc;
 
     if (list.full)
-        return bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
+        return bh_err_set(err, BH_FULL, "there are more accounts than fit in one answer");
     rows = bh_rows_begin(call, &bh_reply_account_list_fields);
     for (const struct listed_account *listed = list.first; listed; listed = listed->next)
         account_put_listed(&rows, accounts, listed);
@@ -357,17 +354,19 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
         return rc;
     principal = find_account(call, request.principal);
     if (!principal) {
-        bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\" with an account", request.principal);
-        return bh_err_hint(err, "in the site file: principals: [{name: NAME, account: true}]");
+        bh_err_set(err, BH_NOT_FOUND, "principal: no \"%.60s\" with an account", request.principal);
+        return bh_err_hint(err, "add to the site file: principals: [{name: NAME, account: true}]");
     }
     rc = account_read_for(accounts, call, principal, &account, err);
-    if (rc == BH_OK)
-        rc = account_make_enroll(accounts, &account, code, err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &put, err);
-    change.object = (struct bh_record_object){ "account", account.principal };
     if (rc != BH_OK)
         return rc;
+    rc = account_make_enroll(accounts, &account, code, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_account_put(&account, call->arena, &put, err);
+    if (rc != BH_OK)
+        return rc;
+    change.object = (struct bh_record_object){ "account", account.principal };
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;

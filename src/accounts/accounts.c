@@ -58,7 +58,7 @@ accounts_serve(void *self, struct bh_call *call, struct bh_err *err)
     bh_accounts_resource_fn resource = resources[call->op->id];
 
     if (!resource)
-        return bh_err_set(err, BH_UNAVAILABLE, "this is not set up here");
+        return bh_err_set(err, BH_UNAVAILABLE, "accounts are not set up on this site");
     return resource(self, call, err);
 }
 

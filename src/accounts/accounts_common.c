@@ -3,7 +3,7 @@
 #include "accounts/accounts_internal.h"
 #include "base/assert.h"
 
-/* What all files here stand on: the clock, random letters, the owner. */
+/* What all files here use: the clock, random letters, the owner. */
 
 bh_ns
 bh_accounts_now(const struct bh_accounts *accounts)

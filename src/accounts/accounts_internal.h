@@ -24,7 +24,7 @@ enum {
     BH_PENDING_MAX = 1024,
     BH_PENDING_TEXT = 256,
     BH_HASHES_AT_ONCE = 4,
-    BH_FRESH_S = 600 /* how lately somebody who changes his account has signed in */
+    BH_FRESH_S = 600 /* how lately who changes an account must have signed in */
 };
 
 /* Something begun that another request ends; in memory, for minutes. */
@@ -32,7 +32,7 @@ enum bh_pending_kind {
     BH_PENDING_NONE,
     BH_PENDING_TOTP,    /* an app's secret, until it gave a code */
     BH_PENDING_ISSUER,  /* a browser is at the provider */
-    BH_PENDING_DEVICE,  /* somebody types a code at the provider */
+    BH_PENDING_DEVICE,  /* a user types a code at the provider */
     BH_PENDING_PASSKEY, /* a browser makes one */
     BH_PENDING_GRANT    /* a command line may come for its session */
 };
@@ -55,7 +55,7 @@ struct bh_pending {
 enum { BH_ANSWERED_MAX = 4096 };
 struct bh_answered {
     char id[33]; /* "": free */
-    bh_ns until; /* when nobody can answer it any more */
+    bh_ns until; /* when it cannot be answered any more */
 };
 
 struct bh_accounts {

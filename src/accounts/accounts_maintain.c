@@ -8,7 +8,7 @@
 
 /* What is due now and then. */
 
-/* A call that nobody made: for the daemon's own changes. */
+/* A call without a caller: for the daemon's own changes. */
 struct maintenance {
     struct bh_call call;
     struct bh_arena *arena;

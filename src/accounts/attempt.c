@@ -11,7 +11,7 @@
 #include "identity/secret.h"
 
 /* Attempts are counted in one value in memory; what changed in it is written under the place
- * it stands at, so that a restart finds the same value. */
+ * its place, so that a restart finds the same value. */
 
 static const struct bh_field count_rows[] = {
     BH_F(struct bh_lockout_count, attempts, BH_FIELD_U32),
@@ -194,10 +194,9 @@ attempt_not_now(struct bh_accounts *accounts, struct bh_call *call, const struct
     bh_time_put_utc(&text, until);
     bh_buf_text(&text);
     bh_err_set(err, BH_UNAUTHENTICATED, "too many attempts with this name or from here");
-    return bh_err_hint(err,
-                       "try again after %s; a device that has signed in before need not wait "
-                       "for what others did",
-                       when);
+    return bh_err_hint(
+        err, "try again after %s; a device that has signed in before is not affected by attempts of others",
+        when);
 }
 
 bh_rc
@@ -239,8 +238,9 @@ bh_attempt_failed(struct bh_accounts *accounts, struct bh_call *call,
     if (rc != BH_OK)
         return rc;
     bh_err_set(err, BH_UNAUTHENTICATED, "the name, password or code is wrong");
-    return bh_err_hint(err, "an account with a second factor needs its code as well; who lost "
-                            "both asks an admin for `bulkhead account reset`");
+    return bh_err_hint(
+        err, "an account with a second factor also needs its code; an admin can reset both with `bulkhead "
+             "account reset`");
 }
 
 bh_rc

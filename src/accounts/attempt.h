@@ -9,7 +9,7 @@ struct bh_sign_in_attempt {
     const char *account; /* as typed */
     const char *source;  /* address, or the Unix user */
     const char *device;  /* one that signed in before, or NULL */
-    uint32_t principal;  /* whose account; 0: nobody's */
+    uint32_t principal;  /* whose account; 0: none */
 };
 
 /* A text to keep on a device that an account signs in from; NULL: no room. */

@@ -23,7 +23,7 @@ bh_challenges_open(struct bh_accounts *accounts, struct bh_err *err)
     return rc;
 }
 
-/* The second that stands in its id. */
+/* The second in its id. */
 static bh_ns
 challenge_begun(const struct bh_challenge *challenge)
 {

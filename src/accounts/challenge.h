@@ -7,7 +7,7 @@
 /* Challenges that passkeys sign, to let somebody in or to show again who it is.
  *
  * A challenge is made from its id under a key that lives as long as the process, and is not
- * kept: however many strangers ask for, nobody else's is lost, and a restart ends them all.
+ * kept: however many strangers ask for, no other is lost, and a restart ends them all.
  * What is kept is which were answered well, so that none is twice. */
 
 struct bh_challenge {
@@ -23,7 +23,7 @@ BH_MUST_USE bh_rc bh_challenge_make(const struct bh_accounts *accounts, struct b
                                     struct bh_err *err);
 
 /* The challenge of that id, as it was asked; its ceremony is used when it was answered.  False:
- * no id at all.  One that was never given out is one that nobody can have signed. */
+ * no id at all.  One that was never given out cannot have been signed. */
 bool bh_challenge_find(struct bh_accounts *accounts, const char *id, struct bh_challenge *ret_challenge);
 
 /* It was answered well: true once, and false while too many others were. */

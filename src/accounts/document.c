@@ -59,18 +59,16 @@ static bh_rc
 document_open_value(const struct bh_documents *documents, const struct bh_document_row *row,
                     const struct decoding *decoding, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf plain = { .max = BH_DOCUMENT_VALUE_MAX + 1 };
     const struct bh_slice item = { row->value, strlen(row->value) };
-    struct bh_buf plain;
     bh_rc rc;
 
-    bh_buf_init(&plain, BH_DOCUMENT_VALUE_MAX + 1);
     rc = bh_keys_unseal(documents->keys, item, &plain, err);
     if (rc == BH_OK)
         rc = bh_json_decode(plain.bytes, plain.length, decoding->fields, decoding->ret_struct,
                             decoding->arena, err);
     if (plain.bytes)
         explicit_bzero(plain.bytes, plain.length);
-    bh_buf_fini(&plain);
     return rc;
 }
 
@@ -151,14 +149,12 @@ static bh_rc
 document_encode(const struct bh_fields *fields, const void *value, struct bh_arena *arena,
                 const char **ret_text, struct bh_err *err)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_DOCUMENT_VALUE_MAX };
 
-    bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
     bh_json_encode(&text, fields, value);
     *ret_text = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
     if (text.bytes)
         explicit_bzero(text.bytes, text.length);
-    bh_buf_fini(&text);
     return *ret_text ? BH_OK : bh_err_set(err, BH_FULL, "no room for a document");
 }
 

@@ -8,7 +8,7 @@
 #include "model/sign_in.h"
 #include "ports/store.h"
 
-/* What is kept of people: accounts and sessions as documents of the store. */
+/* What is kept of users: accounts and sessions as documents of the store. */
 
 /* An account, by its principal's id.  Texts live in the arena that they were read into. */
 struct bh_account {
@@ -33,7 +33,7 @@ struct bh_session {
     uint8_t certificate[32]; /* SHA-256 of the client's, which each use must show; zeros: none */
     uint64_t created_ns, expires_ns, glass_until_ns;
     struct bh_texts groups; /* of the provider: "corp/ml-admins" */
-    const char *host;       /* what it is for, for people */
+    const char *host;       /* what it is for, as text */
     const char *identity;   /* "corp/SUBJECT"; NULL: a local account's */
     const char *refresh;    /* the provider's refresh token; NULL: it gave none */
     uint64_t refresh_ns;    /* when the provider is asked again; 0: never */

@@ -53,9 +53,9 @@ bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *
     bh_rc rc;
 
     if (strlen(password) < PASSWORD_LEAST || strlen(password) > BH_PASSWORD_MAX) {
-        bh_err_set(err, BH_INVALID, "password: has not %d to %d bytes", (int)PASSWORD_LEAST,
+        bh_err_set(err, BH_INVALID, "password: must have %d to %d bytes", (int)PASSWORD_LEAST,
                    (int)BH_PASSWORD_MAX);
-        return bh_err_hint(err, "a few words that nobody else would choose together");
+        return bh_err_hint(err, "choose several words that are not used together elsewhere");
     }
     rc = accounts->options.crypto->random(salt, sizeof salt, err);
     if (rc != BH_OK)
@@ -248,7 +248,7 @@ factor_accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh
     if (!bh_parse_hex(pending.secret, account->totp, sizeof account->totp)
         || !factor_totp_right(accounts, account, request.code)) {
         bh_secret_wipe(&pending, sizeof pending);
-        bh_err_set(err, BH_INVALID, "the code is not the app's: begin again");
+        bh_err_set(err, BH_INVALID, "the code is not the app's: start again");
         return bh_err_hint(err, "compare the clock of the device with this machine's");
     }
     bh_secret_wipe(&pending, sizeof pending);
@@ -267,19 +267,22 @@ bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct
     bool first;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
 
-    if (rc == BH_OK)
-        rc = factor_accept_totp(accounts, call, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = factor_accept_totp(accounts, call, &account, err);
     first = account.recovery.count == 0;
     if (rc == BH_OK && first)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts.items[0], err);
-    if (rc == BH_OK)
-        rc = bh_session_raise(accounts, call, BH_LEVEL_CODE, &puts, err);
-    change.put_count = puts.count;
-    change.object = (struct bh_record_object){ "account", account.principal };
     if (rc != BH_OK)
         return rc;
+    rc = bh_account_put(&account, call->arena, &puts.items[0], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_session_raise(accounts, call, BH_LEVEL_CODE, &puts, err);
+    if (rc != BH_OK)
+        return rc;
+    change.put_count = puts.count;
+    change.object = (struct bh_record_object){ "account", account.principal };
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
@@ -322,8 +325,7 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 
     if (!bh_account_has_factor(&account))
         return bh_err_set(err, BH_CONFLICT,
-                          "recovery codes stand in for a second factor: there is "
-                          "none yet");
+                          "recovery codes replace a second factor, and the account has none yet");
     rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc != BH_OK)
         return rc;

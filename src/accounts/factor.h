@@ -12,12 +12,12 @@ bool bh_password_right(struct bh_accounts *accounts, const struct bh_account *ac
 BH_MUST_USE bh_rc bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *password,
                                   struct bh_account *account, struct bh_err *err);
 /* Whether `code` is a one-time code, or a recovery code, that the account accepts now; it is
- * used up in `account`, which must be written before anybody is let in. */
+ * used up in `account`, which must be written before a session opens. */
 bool bh_code_right(struct bh_accounts *accounts, struct bh_account *account, const char *code);
 bool bh_account_has_factor(const struct bh_account *account);
 bool bh_account_has_totp(const struct bh_account *account);
 
-/* The caller's account, empty when there is none yet, if he may change it now: results of
+/* The caller's account, empty when there is none yet, if it may be changed now: results of
  * bh_session_check_fresh, which a session of before there was a factor does not pass. */
 BH_MUST_USE bh_rc bh_own_account(struct bh_accounts *accounts, struct bh_call *call,
                                  struct bh_account *ret_account, struct bh_err *err);

@@ -18,10 +18,10 @@
 #include "identity/account.h"
 #include "identity/secret.h"
 
-/* The first admin.  Where nobody can sign in as an admin of the site, a one-time code stands in
+/* The first admin.  Where no one can sign in as an admin of the site, a one-time code is in
  * a file of the state folder, which only the daemon's user and root can read.  Whoever shows it
- * becomes an admin of the site with an account of his own; then the file goes.  The code is not
- * kept elsewhere; a restart goes on with the file's, also where there is no room to write another. */
+ * becomes an admin of the site with an account; then the file is removed.  The code is not
+ * kept elsewhere; a restart continues with the file's, also where there is no room to write another. */
 
 enum { SITE_TEXT_MAX = 8 << 20, CODE_BYTES = 32 };
 
@@ -37,7 +37,7 @@ is_admin(const struct bh_dir_binding *binding)
     return binding->role == BH_ROLE_ADMIN && binding->tenant.v == 0;
 }
 
-/* Whether somebody may be an admin who can come in by a door. */
+/* Whether there may be an admin who can sign in. */
 static bool
 admin_is_needed(const struct bh_directory *dir)
 {
@@ -148,6 +148,7 @@ admin_has_account(struct bh_site *site, const char *name)
 static bh_rc
 first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char *name, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = SITE_TEXT_MAX };
     const struct bh_owner *owner = &accounts->options.owner;
     struct bh_site_principal principal = { .name = name, .account = true };
     struct bh_site_binding binding = { .role = BH_ROLE_ADMIN, .principal = name, .tenant = "*" };
@@ -166,7 +167,6 @@ first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char
     rc = bh_site_check(&site, err);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&text, SITE_TEXT_MAX);
     bh_json_encode(&text, &bh_site_fields, &site);
     command.site = &site;
     command.text = bh_buf_text(&text);
@@ -174,10 +174,8 @@ first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char
     command.caller = call->caller;
     command.caller.via = BH_VIA_SYSTEM;
     command.caller.subject = (struct bh_subject){ .uid = UINT32_MAX, .root = true };
-    rc = command.text ? owner->ops->command(owner->self, &command, call->arena, &answer, err)
-                      : bh_err_set(err, BH_FULL, "no room for the site file");
-    bh_buf_fini(&text);
-    return rc;
+    return command.text ? owner->ops->command(owner->self, &command, call->arena, &answer, err)
+                        : bh_err_set(err, BH_FULL, "no room for the site file");
 }
 
 /* ---- the operation ---- */
@@ -212,7 +210,6 @@ make_admin(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *p
 {
     const char *name = call->caller.name;
     const struct bh_owner *owner = &accounts->options.owner;
-    struct bh_session_opened opened = { 0 };
     struct bh_session_opening opening = { .puts = puts->items, .person = name, .name = name };
     bh_rc rc = first_admin_apply(accounts, call, name, err);
 
@@ -225,12 +222,7 @@ make_admin(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *p
     rc = bh_account_put(account, call->arena, &puts->items[puts->count], err);
     puts->items[puts->count++].blind = true;
     opening.put_count = puts->count;
-    if (rc == BH_OK)
-        rc = bh_session_open(accounts, call, &opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return rc == BH_OK ? bh_session_open(accounts, call, &opening, err) : rc;
 }
 
 bh_rc
@@ -246,7 +238,8 @@ bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct 
         return rc;
 
     if (!bh_account_name(request.account, name) || !bh_name_valid(name))
-        return bh_err_set(err, BH_INVALID, "account: is no name of small letters, digits and dashes");
+        return bh_err_set(err, BH_INVALID,
+                          "account: must be a name of lower-case letters, digits and dashes");
     attempt = bh_attempt_from_call(accounts, call, "first admin", NULL, 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc != BH_OK)

@@ -12,7 +12,7 @@ bh_rc
 bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_grant_request request = { 0 };
-    struct bh_pending draft = { .kind = BH_PENDING_GRANT, /* somebody's: no flood puts it out */
+    struct bh_pending draft = { .kind = BH_PENDING_GRANT, /* of a signed-in user: no flood removes it */
                                 .principal = call->caller.subject.principal.v };
     char id[33];
     bh_rc rc = bh_call_body(call, &bh_sign_in_grant_request_fields, &request, err);
@@ -20,9 +20,9 @@ bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     if (rc != BH_OK)
         return rc;
     if (call->caller.via != BH_VIA_SESSION)
-        return bh_err_set(err, BH_CONFLICT, "only a session can let a command line in");
+        return bh_err_set(err, BH_CONFLICT, "only a session can sign a command line in");
     if (strlen(request.challenge) != CHALLENGE_LENGTH)
-        return bh_err_set(err, BH_INVALID, "challenge: is no SHA-256 in base64url");
+        return bh_err_set(err, BH_INVALID, "challenge: is not a SHA-256 in base64url");
     snprintf(draft.secret, sizeof draft.secret, "%s", request.challenge);
     snprintf(draft.host, sizeof draft.host, "%s", request.host ? request.host : "");
     snprintf(draft.session, sizeof draft.session, "%s", call->caller.token);
@@ -52,30 +52,25 @@ open_alike(struct bh_accounts *accounts, struct bh_call *call, const struct bh_p
 {
     struct bh_session_opening opening = { .puts = NULL };
     const struct bh_dir_principal *principal;
-    struct bh_session_opened opened = { 0 };
     bh_rc rc = bh_session_read(&accounts->documents, pending->session, call->arena, &opening.session, err);
 
     if (rc != BH_OK)
         return rc;
     if (loses_certificate(call, &opening.session)) {
-        bh_err_set(err, BH_UNAUTHENTICATED, "the browser showed a client certificate");
-        return bh_err_hint(err, "show one too: `bulkhead login --client-cert FILE --client-key FILE`");
+        bh_err_set(err, BH_UNAUTHENTICATED, "the browser used a client certificate");
+        return bh_err_hint(err, "use one too: `bulkhead login --client-cert FILE --client-key FILE`");
     }
     opening.principal = opening.session.principal;
     principal = bh_directory_principal(call->dir, (bh_principal_id){ opening.principal });
     if (!principal || principal->gone)
-        return bh_err_set(err, BH_NOT_FOUND, "the session is over");
+        return bh_err_set(err, BH_NOT_FOUND, "the session has ended");
     opening.name = principal->name;
     opening.session.refresh = NULL;
     opening.session.refresh_ns = opening.session.glass_until_ns = 0;
     opening.session.kind = BH_SESSION_COMMAND_LINE;
     opening.session.version = 0;
     opening.session.host = bh_arena_strdup(call->arena, pending->host);
-    rc = bh_session_open(accounts, call, &opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return bh_session_open(accounts, call, &opening, err);
 }
 
 bh_rc
@@ -91,11 +86,11 @@ bh_serve_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_err 
     bh_secret_challenge(request.verifier, challenge);
     if (!bh_pending_consume(accounts, BH_PENDING_GRANT, request.code, BH_ANY_PRINCIPAL, &pending)
         || strlen(request.verifier) < VERIFIER_MIN || !bh_secret_equal(challenge, pending.secret)) {
-        bh_err_set(err, BH_UNAUTHENTICATED, "the code is not good any more");
-        return bh_err_hint(err, "begin again: `bulkhead login`");
+        bh_err_set(err, BH_UNAUTHENTICATED, "the code has expired");
+        return bh_err_hint(err, "start again: `bulkhead login`");
     }
     rc = open_alike(accounts, call, &pending, err);
     if (rc == BH_NOT_FOUND)
-        rc = bh_err_set(err, BH_UNAUTHENTICATED, "the browser's session is over");
+        rc = bh_err_set(err, BH_UNAUTHENTICATED, "the browser's session has ended");
     return rc;
 }

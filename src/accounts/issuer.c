@@ -112,8 +112,7 @@ bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault faul
     bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name), BH_STR("fault", bh_fault_name(fault)));
     bh_err_set(err, down ? BH_UNAVAILABLE : BH_UNAUTHENTICATED,
                down ? "the identity provider does not answer" : "the sign-in could not be completed");
-    return bh_err_hint(err, "begin again; if it goes on, the administrator finds the cause in "
-                            "bulkheadd's log");
+    return bh_err_hint(err, "start again; if it persists, the cause is in bulkheadd's log");
 }
 
 /* Ask for the configuration, outside the mutex: others are served meanwhile. */
@@ -180,7 +179,7 @@ bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *call, const char *
         return bh_err_set(err, BH_FULL, "no room for a sign-in");
     view->site = bh_sign_in_issuer(call->dir->sign_in, name, strlen(name));
     if (!view->site || !accounts->options.https.ops)
-        return bh_err_set(err, BH_NOT_FOUND, "there is no issuer \"%.60s\" here", name);
+        return bh_err_set(err, BH_NOT_FOUND, "there is no issuer \"%.60s\"", name);
     *ret_view = view;
     rc = issuer_fill_client(accounts, call, view, err);
     if (rc != BH_OK)

@@ -13,7 +13,7 @@ struct bh_accounts;
 
 enum { BH_DISCOVERY_S = 3600, BH_ISSUER_PAUSE_S = 10 /* after one that did not answer */ };
 
-/* One issuer, under the people's mutex; zeroed is unknown. */
+/* One issuer, under the accounts' mutex; zeroed is unknown. */
 struct bh_issuer {
     char name[64], url[BH_URL_MAX + 1];
     struct bh_provider provider;
@@ -50,7 +50,7 @@ BH_MUST_USE bh_rc bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *ca
                                 const struct bh_https_request *request, struct bh_https_response *ret_answer,
                                 struct bh_err *err);
 
-/* Log what was wrong, precisely, and give people one sentence. */
+/* Log what was wrong, precisely, and give the user one sentence. */
 bh_rc bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault fault, struct bh_err *err);
 
 #endif

@@ -32,7 +32,7 @@ oidc_is_plain(const char *subject)
     return strspn(subject, plain) == strlen(subject) && strlen(subject) <= PLAIN_SUBJECT_MAX;
 }
 
-/* A subject that cannot stand in a name does so by its digest; '~' is in no plain one, so two
+/* A subject that cannot be in a name is there by its digest; '~' is in no plain one, so two
  * subjects never have one name. */
 static const char *
 oidc_name_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in)
@@ -50,9 +50,11 @@ oidc_name_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh
     return bh_buf_text(&text) ? bh_arena_printf(call->arena, "%s:~%.40s", issuer, hex) : NULL;
 }
 
-const char *
-bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
-                          const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal)
+/* The principal of an identity: the one whom the site file says, else one of the issuer's,
+ * "corp:SUBJECT".  NULL: no room. */
+static const char *
+oidc_principal_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
+                  uint32_t *ret_principal)
 {
     const char *identity = oidc_identity_of(call, sign_in), *name;
     const struct bh_dir_principal *principal =
@@ -100,8 +102,8 @@ oidc_has(const struct bh_texts *texts, const char *wanted)
 }
 
 /* RFC 8176's methods; "phr" and "phrh" are OpenID's phishing-resistant classes. */
-enum bh_level
-bh_oidc_sign_in_level(const struct bh_oidc_sign_in *sign_in)
+static enum bh_level
+oidc_level_of(const struct bh_oidc_sign_in *sign_in)
 {
     const struct bh_id_token *token = &sign_in->token;
 
@@ -169,30 +171,25 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_session_opening opening = {
         .session = { .host = sign_in->host,
                      .kind = sign_in->kind,
-                     .level = bh_oidc_sign_in_level(sign_in),
+                     .level = oidc_level_of(sign_in),
                      .identity = oidc_identity_of(call, sign_in),
                      .refresh = sign_in->tokens.refresh,
                      .refresh_ns = sign_in->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
                      .sid = sign_in->token.session[0] ? sign_in->token.session : NULL }
     };
-    struct bh_session_opened opened = { 0 };
     bh_rc rc = bh_oidc_sign_in_groups(call, sign_in, &opening.session.groups, err);
 
     if (rc != BH_OK)
         return rc;
-    opening.name = bh_oidc_sign_in_principal(accounts, call, sign_in, &opening.principal);
+    opening.name = oidc_principal_of(accounts, call, sign_in, &opening.principal);
     if (!opening.name)
         return bh_err_set(err, BH_FULL, "no room for a name");
     if (!opening.principal)
         opening.person = opening.name;
-    rc = bh_session_open(accounts, call, &opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return bh_session_open(accounts, call, &opening, err);
 }
 
-/* Who is signed in has shown again that it is him. */
+/* A signed-in user has shown a factor again. */
 static bh_rc
 oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
                       const struct bh_oidc_sign_in *sign_in, struct bh_session *session, struct bh_err *err)
@@ -204,7 +201,7 @@ oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_answer answer;
     bh_rc rc;
 
-    session->level = bh_oidc_sign_in_level(sign_in);
+    session->level = oidc_level_of(sign_in);
     session->shown_ns = bh_accounts_now(accounts);
     rc = bh_session_put(session, call->arena, &put, err);
     if (rc != BH_OK)
@@ -306,7 +303,7 @@ oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struc
     if (expected.fresh) {
         rc = bh_session_read(&accounts->documents, pending->session, call->arena, &session, err);
         if (rc != BH_OK || !session.identity)
-            return bh_err_set(err, BH_CONFLICT, "the session is over, or not of an issuer");
+            return bh_err_set(err, BH_CONFLICT, "the session has ended, or not of an issuer");
         expected.subject = strchr(session.identity, '/') + 1;
     }
     rc = oidc_exchange(accounts, call, &pending->login, &sign_in, err);
@@ -330,7 +327,7 @@ bh_serve_return(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
         return rc;
     if (!bh_pending_consume(accounts, BH_PENDING_ISSUER, call->id, 0, &pending)) {
         bh_err_set(err, BH_NOT_FOUND, "no such sign-in is under way");
-        return bh_err_hint(err, "begin again; a sign-in waits for ten minutes");
+        return bh_err_hint(err, "start again; a sign-in must finish within ten minutes");
     }
     rc = oidc_complete_callback(accounts, call, &pending, request.query, err);
     bh_secret_wipe(&pending, sizeof pending);

@@ -6,7 +6,7 @@
 #include "accounts/accounts_internal.h"
 
 /* Signing in at an OpenID provider: with a browser (SIGN_IN_ISSUER, SIGN_IN_RETURN) or from a
- * machine without one (SIGN_IN_DEVICE, SIGN_IN_POLL); and the provider's word that somebody
+ * machine without one (SIGN_IN_DEVICE, SIGN_IN_POLL); and the provider's word that a user
  * signed out (SIGN_IN_LOGOUT). */
 
 /* What came of a sign-in at a provider, still to be written. */
@@ -31,17 +31,9 @@ BH_MUST_USE bh_rc bh_oidc_sign_in_check(struct bh_accounts *accounts, struct bh_
                                         const struct bh_token_rules *rules, struct bh_oidc_sign_in *sign_in,
                                         struct bh_err *err);
 
-/* The principal of an identity: the one whom the site file says, else one of the issuer's,
- * "corp:SUBJECT".  NULL: no room. */
-const char *bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
-                                      const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal);
-
 /* The groups of the token that bindings name, as "corp/GROUP".  BH_FULL. */
 BH_MUST_USE bh_rc bh_oidc_sign_in_groups(struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
                                          struct bh_texts *ret_groups, struct bh_err *err);
-
-/* How surely the person was there, by what the provider says. */
-enum bh_level bh_oidc_sign_in_level(const struct bh_oidc_sign_in *sign_in);
 
 /* Open a session for who arrived, and write the reply. */
 BH_MUST_USE bh_rc bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,

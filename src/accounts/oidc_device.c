@@ -6,8 +6,8 @@
 #include "accounts/session.h"
 #include "api/request/reply.h"
 
-/* From a machine without a browser (RFC 8628).  The command line polls us, we poll the
- * provider when it is time: nobody makes us ask more often. */
+/* From a machine without a browser (RFC 8628).  The command line polls this server, which polls the
+ * provider when it is time: no client can make it ask more often. */
 
 static bh_rc
 device_ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *issuer,
@@ -22,7 +22,7 @@ device_ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
         return rc;
     rc = bh_device_ask(&issuer->provider, &issuer->client, call->arena, &request);
     if (rc == BH_UNAVAILABLE)
-        return bh_err_set(err, rc, "the issuer has no sign-in for machines without a browser");
+        return bh_err_set(err, rc, "the issuer does not support sign-in without a browser");
     if (rc != BH_OK)
         return rc;
     rc = bh_issuer_ask(accounts, call, &request, &answer, err);
@@ -133,7 +133,7 @@ bh_serve_poll(struct bh_accounts *accounts, struct bh_call *call, struct bh_err 
 
     if (!bh_pending_consume(accounts, BH_PENDING_DEVICE, call->id, 0, &pending)) {
         bh_err_set(err, BH_NOT_FOUND, "no such sign-in is under way");
-        return bh_err_hint(err, "its time is over, or it was taken already: begin again");
+        return bh_err_hint(err, "it has expired, or was used already: start again");
     }
     rc = oidc_device_continue(accounts, call, &pending, err);
     bh_secret_wipe(&pending, sizeof pending);

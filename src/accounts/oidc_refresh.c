@@ -28,7 +28,7 @@ refresh_find_due(void *self, const struct bh_document_row *row)
     return due->count < REFRESHED_AT_ONCE_MAX;
 }
 
-/* Whether a group that he had is not among those he has. */
+/* Whether an earlier group is not among the present ones. */
 static bool
 refresh_lost_role(const struct bh_texts *roles_before, const struct bh_texts *has)
 {
@@ -69,7 +69,7 @@ oidc_refresh_request(struct bh_accounts *accounts, struct bh_call *call, const s
     return fault == BH_FAULT_GRANT_REFUSED ? OUT : LATER;
 }
 
-/* What the new tokens say of him. */
+/* What the new tokens say of the user. */
 static enum outcome
 oidc_refresh_decide(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *session,
                     struct bh_oidc_sign_in *sign_in)
@@ -107,7 +107,7 @@ oidc_refresh_one(struct bh_accounts *accounts, struct bh_call *call, struct bh_s
     if (!name)
         return LATER;
     rc = bh_issuer_ready(accounts, call, name, &sign_in.issuer, &err);
-    if (rc != BH_OK) /* the site file does not know the issuer any more: he is out */
+    if (rc != BH_OK) /* the site file does not know the issuer any more: the session ends */
         return rc == BH_NOT_FOUND ? OUT : LATER;
     outcome = oidc_refresh_request(accounts, call, session, &sign_in);
     return outcome == STAYS ? oidc_refresh_decide(accounts, call, session, &sign_in) : outcome;

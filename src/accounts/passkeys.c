@@ -39,8 +39,8 @@ passkeys_party_of(const struct bh_call *call, struct party *ret_party, struct bh
         snprintf(ret_party->id, sizeof ret_party->id, "%.*s", (int)length,
                  address ? address + sizeof scheme - 1 : "");
     if (passkeys_is_number(ret_party->id)) {
-        bh_err_set(err, BH_UNAVAILABLE, "passkeys are made for an address, and there is none");
-        return bh_err_hint(err, "in the site file: sign_in: {address: https://HOST}");
+        bh_err_set(err, BH_UNAVAILABLE, "passkeys need an address of this site, and none is set");
+        return bh_err_hint(err, "add to the site file: sign_in: {address: https://HOST}");
     }
     length += sizeof scheme - 1;
     ret_party->origin =
@@ -183,8 +183,8 @@ bh_passkeys_list(const struct bh_accounts *accounts, struct bh_call *call, uint3
 
 /* ---- showing one ---- */
 
-/* Who is signed in and shows a passkey again is asked for one of his own, as some authenticators
- * need to be told.  This operation asks for no session: it is read from the header. */
+/* A signed-in user who shows a passkey again is asked for one of the account's, as some authenticators
+ * need that list.  This operation asks for no session: it is read from the header. */
 static uint32_t
 passkeys_present_principal(struct bh_accounts *accounts, struct bh_call *call)
 {
@@ -202,11 +202,11 @@ passkeys_present_principal(struct bh_accounts *accounts, struct bh_call *call)
 bh_rc
 bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_DOCUMENT_VALUE_MAX };
     uint32_t principal = passkeys_present_principal(accounts, call);
     struct passkey_list list = { .count = 0 };
     struct bh_challenge challenge;
     struct party party;
-    struct bh_buf text;
     bh_rc rc = passkeys_party_of(call, &party, err);
     if (rc != BH_OK)
         return rc;
@@ -218,12 +218,10 @@ bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh
     rc = bh_challenge_make(accounts, &challenge, err);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
     bh_webauthn_put_request(&text, &party.site, &(struct bh_passkeys){ list.items, list.count },
                             &challenge.ceremony);
     BH_ASSERT(bh_buf_text(&text));
     passkeys_put_challenge(call, challenge.id, bh_buf_text(&text));
-    bh_buf_fini(&text);
     return BH_OK;
 }
 
@@ -279,7 +277,7 @@ passkeys_user_of(const struct bh_account *account, const char *name)
     return user;
 }
 
-/* Why not is told to the log alone. */
+/* Why not is for the log alone. */
 static enum bh_identity_fault
 assert_passkey(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_request *request,
                struct bh_document_row *ret_row, struct bh_webauthn_proof *ret_proof)
@@ -347,9 +345,7 @@ bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_session_opening opening = { .session = { .host = request->host, .level = BH_LEVEL_PASSKEY } };
     struct bh_sign_in_attempt attempt = bh_passkey_attempt(accounts, call);
     const struct bh_dir_principal *principal = NULL;
-    struct bh_session_opened opened = { 0 };
     struct bh_passkey_proof shown;
-    bh_rc rc;
 
     if (bh_passkey_right(accounts, call, request, &shown))
         principal = passkeys_may_sign_in(call, shown.principal);
@@ -359,11 +355,7 @@ bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
     opening.put_count = 1;
     opening.principal = shown.principal;
     opening.name = principal->name;
-    rc = bh_session_open(accounts, call, &opening, &opened, err);
-    if (rc == BH_OK)
-        bh_session_put_opened(call, &opened);
-    bh_secret_wipe(opened.secret, sizeof opened.secret);
-    return rc;
+    return bh_session_open(accounts, call, &opening, err);
 }
 
 /* ---- adding and removing ---- */
@@ -379,13 +371,13 @@ passkeys_has_handle(const struct bh_account *account)
 bh_rc
 bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_DOCUMENT_VALUE_MAX };
     struct bh_pending draft = { .principal = call->caller.subject.principal.v };
     struct bh_webauthn ceremony;
     struct bh_webauthn_user user;
     struct passkey_list list;
     struct bh_account account;
     struct party party;
-    struct bh_buf text;
     char id[33];
     bh_rc rc = passkeys_party_of(call, &party, err);
     if (rc != BH_OK)
@@ -413,12 +405,10 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
     if (rc != BH_OK)
         return rc;
     ceremony = passkeys_ceremony_of(&draft);
-    bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
     bh_webauthn_put_creation(&text, &party.site, &user, &(struct bh_passkeys){ list.items, list.count },
                              &ceremony);
     BH_ASSERT(bh_buf_text(&text));
     passkeys_put_challenge(call, id, bh_buf_text(&text));
-    bh_buf_fini(&text);
     return BH_OK;
 }
 
@@ -495,13 +485,17 @@ bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct 
     bool first;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
 
-    if (rc == BH_OK && account.passkeys >= BH_PASSKEYS_MAX)
-        rc = bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
-    if (rc == BH_OK)
-        rc = passkeys_verify_creation(accounts, call, &account, &passkey, err);
-    if (rc == BH_OK)
-        rc = passkeys_check_new(accounts, call, passkey.id, err);
-    first = rc == BH_OK && account.recovery.count == 0;
+    if (rc != BH_OK)
+        return rc;
+    if (account.passkeys >= BH_PASSKEYS_MAX)
+        return bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
+    rc = passkeys_verify_creation(accounts, call, &account, &passkey, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = passkeys_check_new(accounts, call, passkey.id, err);
+    if (rc != BH_OK)
+        return rc;
+    first = account.recovery.count == 0;
     if (first)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc != BH_OK)
@@ -528,7 +522,7 @@ static bh_rc
 no_passkey(struct bh_call *call, struct bh_err *err)
 {
     call->probed = true;
-    return bh_err_set(err, BH_NOT_FOUND, "this account has no passkey of that id");
+    return bh_err_set(err, BH_NOT_FOUND, "this account has no passkey with that id");
 }
 
 /* BH_CONFLICT: nothing else would be left to show. */

@@ -6,13 +6,13 @@
 
 /* Passkeys: as documents of the store, by their credential's id, and the ceremonies.
  *
- * Registering needs somebody who has shown lately who he is.  A passkey that verified its
+ * Registering needs a recently shown factor.  A passkey that verified its
  * user is two factors by itself, so it signs a local account in alone, without its name;
- * whoever comes from a provider uses his to show again that it is him, but gets in only
- * through the provider, or leaving it would not end his way in.
+ * a user of a provider uses a passkey to show a factor again, but signs in only
+ * through the provider, or leaving it would not end the access.
  *
- * Attempts with passkeys are counted on where they come from and not on the account: nobody
- * guesses a signature, and a stranger who saw a credential's id must not lock anybody out. */
+ * Attempts with passkeys are counted on where they come from and not on the account: no one
+ * guesses a signature, and a stranger who saw a credential's id must not lock the owner out. */
 
 /* What a passkey has shown, and what must be written with what it leads to. */
 struct bh_passkey_proof {
@@ -20,7 +20,7 @@ struct bh_passkey_proof {
     struct bh_document_put put;
 };
 
-/* Whether the request holds a good answer to a challenge of ours, by a passkey that is kept
+/* Whether the request holds a good answer to a challenge of this server, by a passkey that is kept
  * here.  The challenge is then used up.  False also when it may have been copied: then it is
  * logged. */
 bool bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,

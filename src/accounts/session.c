@@ -20,9 +20,20 @@ session_number_of(const char *id)
     return number & ((UINT64_C(1) << 53) - 1);
 }
 
-bh_rc
-bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session_opening *opening,
-                struct bh_session_opened *ret_opened, struct bh_err *err)
+/* The reply, which alone has the secret. */
+static void
+session_put_opened(struct bh_call *call, const struct bh_session_opening *opening,
+                   const struct bh_session *session, const char *secret, const char *device)
+{
+    BH_REPLY_WITH(call, session_opened, .device = device, .expires_ns = session->expires_ns, .id = session->id,
+                  .level = bh_level_names[session->level], .name = opening->name, .session = secret);
+    call->status = 201;
+}
+
+static bh_rc
+session_open_with(struct bh_accounts *accounts, struct bh_call *call,
+                  const struct bh_session_opening *opening, char secret[BH_TOKEN_LENGTH + 1],
+                  struct bh_err *err)
 {
     struct bh_token token = { .kind = BH_TOKEN_SESSION };
     struct bh_session session = opening->session;
@@ -31,7 +42,7 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
         .verb = "session.open", .person = opening->person, .puts = puts, .put_count = opening->put_count + 1
     };
     struct bh_answer answer;
-    bh_rc rc = bh_token_make(accounts->options.crypto, &token, ret_opened->secret, err);
+    bh_rc rc = bh_token_make(accounts->options.crypto, &token, secret, err);
 
     if (rc != BH_OK)
         return rc;
@@ -55,22 +66,23 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
     call->caller.token = session.id;
     call->caller.subject.principal.v = opening->principal;
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
-    memcpy(ret_opened->id, token.id, sizeof token.id);
-    ret_opened->name = opening->name;
-    ret_opened->level = session.level;
-    ret_opened->expires_ns = session.expires_ns;
-    ret_opened->device =
-        bh_device_make(accounts, call->arena, answer.principal ? answer.principal : opening->principal);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    session_put_opened(
+        call, opening, &session, secret,
+        bh_device_make(accounts, call->arena, answer.principal ? answer.principal : opening->principal));
+    return BH_OK;
 }
 
-void
-bh_session_put_opened(struct bh_call *call, const struct bh_session_opened *opened)
+bh_rc
+bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session_opening *opening,
+                struct bh_err *err)
 {
-    BH_REPLY_WITH(call, session_opened, .device = opened->device, .expires_ns = opened->expires_ns,
-                  .id = opened->id, .level = bh_level_names[opened->level], .name = opened->name,
-                  .session = opened->secret);
-    call->status = 201;
+    char secret[BH_TOKEN_LENGTH + 1];
+    bh_rc rc = session_open_with(accounts, call, opening, secret, err);
+
+    bh_secret_wipe(secret, sizeof secret);
+    return rc;
 }
 
 /* ---- using ---- */
@@ -78,7 +90,7 @@ bh_session_put_opened(struct bh_call *call, const struct bh_session_opened *open
 static bh_rc
 no_session(struct bh_err *err)
 {
-    bh_err_set(err, BH_UNAUTHENTICATED, "the session is over");
+    bh_err_set(err, BH_UNAUTHENTICATED, "the session has ended");
     return bh_err_hint(err, "sign in again: `bulkhead login`");
 }
 
@@ -162,8 +174,8 @@ session_fill_caller(struct bh_accounts *accounts, struct bh_call *call, const st
     return restrict_session(accounts, call, session, err);
 }
 
-/* A session is of no use without the certificate that it was opened with, so that whoever gets
- * hold of its secret needs the key as well. */
+/* A session is of no use without the certificate that it was opened with, so that a thief of
+ * its secret needs the key as well. */
 static bool
 session_is_bound_elsewhere(const struct bh_call *call, const struct bh_session *session)
 {
@@ -232,7 +244,7 @@ bh_session_check_fresh(const struct bh_accounts *accounts, const struct bh_call 
     const struct bh_presence *presence = &call->caller.subject.presence;
 
     if (call->caller.subject.principal.v == 0)
-        return bh_err_set(err, BH_INVALID, "root has no account; name a principal");
+        return bh_err_set(err, BH_INVALID, "root has no account: name a principal");
     if (presence->kind == BH_PRESENCE_LOCAL)
         return BH_OK;
     if (presence->kind == BH_PRESENCE_SESSION && presence->shown_ns <= presence->now_ns
@@ -246,7 +258,7 @@ bh_session_own(struct bh_accounts *accounts, struct bh_call *call, struct bh_ses
                struct bh_err *err)
 {
     if (call->caller.via != BH_VIA_SESSION || !call->caller.token) {
-        bh_err_set(err, BH_CONFLICT, "this is no session");
+        bh_err_set(err, BH_CONFLICT, "the request has no session");
         return bh_err_hint(err, "sign in first: `bulkhead login`");
     }
     return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session, err);

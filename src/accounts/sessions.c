@@ -10,7 +10,7 @@
 #include "api/request/token.h"
 #include "base/log.h"
 
-/* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
+/* The resources of sessions: showing, ending, showing again who one is, break-glass. */
 
 #define BREAK_GLASS_NS (UINT64_C(3600) * BH_NS_PER_S)
 
@@ -119,7 +119,7 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
     }
     if (rc == BH_NOT_FOUND) {
         call->probed = true;
-        return bh_err_set(err, BH_NOT_FOUND, "there is no session %.20s of yours", call->id);
+        return bh_err_set(err, BH_NOT_FOUND, "you have no session %.20s", call->id);
     }
     if (rc != BH_OK)
         return rc;
@@ -134,11 +134,11 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
 static const char *
 sessions_logout_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf url = { .max = 8192 };
     const char *slash = strchr(session->identity, '/');
     struct bh_logout_request logout_request = { .state = session->id };
     struct bh_issuer_view *issuer;
     const char *name, *text = NULL;
-    struct bh_buf url;
     struct bh_err unused;
 
     name = bh_arena_strndup(call->arena, session->identity, (size_t)(slash - session->identity));
@@ -147,11 +147,9 @@ sessions_logout_of(struct bh_accounts *accounts, struct bh_call *call, const str
     logout_request.back = call->dir->sign_in->address
                               ? bh_arena_printf(call->arena, "%s/signedout", call->dir->sign_in->address)
                               : NULL;
-    bh_buf_init(&url, 8192);
     if (bh_logout_url(&issuer->provider, &issuer->client, &logout_request, &url) == BH_OK
         && bh_buf_text(&url))
         text = bh_arena_strdup(call->arena, bh_buf_text(&url));
-    bh_buf_fini(&url);
     return text ? text : "";
 }
 
@@ -200,7 +198,7 @@ sessions_prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
     bh_rc rc = bh_account_read(&accounts->documents, session->principal, call->arena, &account, err);
 
     if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
-        return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
+        return bh_err_set(err, BH_CONFLICT, "this account has no second factor");
     if (rc != BH_OK)
         return rc;
     attempt = bh_attempt_from_call(accounts, call, call->caller.name, request->device, session->principal);
@@ -253,7 +251,7 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     return BH_OK;
 }
 
-/* No role allows it, and whose it is stands with his name. */
+/* No role allows it: the site file allows it to a principal. */
 static bh_rc
 sessions_deny_break_glass(struct bh_call *call, struct bh_err *err)
 {
@@ -287,7 +285,7 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (rc != BH_OK)
         return rc;
     if (strlen(request.reason) < 10)
-        return bh_err_set(err, BH_INVALID, "reason: say in a sentence why");
+        return bh_err_set(err, BH_INVALID, "reason: give the reason in a sentence");
     session.glass_until_ns = bh_accounts_now(accounts) + BREAK_GLASS_NS;
     rc = bh_session_put(&session, call->arena, &put, err);
     change.object = (struct bh_record_object){ "account", session.principal };

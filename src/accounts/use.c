@@ -5,7 +5,7 @@
 
 enum { BUCKET = 8 };
 
-/* The few places where a use may stand. */
+/* The few places where a use may be. */
 static struct bh_use *
 use_bucket_of(const struct bh_uses *uses, const char *id)
 {

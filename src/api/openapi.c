@@ -529,7 +529,7 @@ openapi_put_document(struct bh_buf *out)
     bh_json_open(&w, "info", '{');
     bh_json_str(&w, "title", "Bulkhead");
     bh_json_str(&w, "version", "1");
-    bh_json_str(&w, "description", "Shares GPUs between tenants who may not trust each other.");
+    bh_json_str(&w, "description", "Shares GPUs between tenants who do not trust each other.");
     bh_json_close(&w, '}');
     bh_json_open(&w, "paths", '{');
     for (int op = 0; op < BH_OPERATIONS; op++)

@@ -32,6 +32,13 @@ bh_buf_fini_auto(struct bh_buf *buf)
     bh_buf_fini(buf);
 }
 
+/* For BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = ... }; */
+static inline void
+bh_buf_fini_auto(struct bh_buf *buf)
+{
+    bh_buf_fini(buf);
+}
+
 void bh_buf_put(struct bh_buf *buf, const void *bytes, size_t length);
 void bh_buf_puts(struct bh_buf *buf, const char *text);
 void bh_buf_putc(struct bh_buf *buf, char c);

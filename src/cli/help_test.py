@@ -59,7 +59,7 @@ def main():
         for name in names:
             check(f"{name}: has a section in the manual", f'.SS "bulkhead {name}' in manual)
         which = run(bulkhead, "describe", "node")
-        check("describe of a kind asks which", which.returncode == 3 and "which one?" in which.stderr
+        check("describe of a kind asks which", which.returncode == 3 and "the name is missing" in which.stderr
               and "bulkhead get nodes" in which.stderr, which.stderr)
         site = pathlib.Path(folder, "bulkhead-site.5").read_text()
         check("the manual of the site file says what a role allows",

@@ -18,6 +18,7 @@
 #include "cli/login/sessions.h"
 #include "cli/options/help.h"
 #include "cli/output/output.h"
+#include "cli/output/views.h"
 #include "cli/site/cordon.h"
 #include "cli/site/defrag.h"
 #include "cli/site/forecast.h"
@@ -31,22 +32,18 @@
 
 #define ARENA_MAX (16u << 20)
 
-enum { STATUS_PIPE = 141 }; /* as if SIGPIPE had ended us */
+enum { STATUS_PIPE = 141 }; /* as if SIGPIPE had ended this program */
 
 static bh_rc
 cli_print_help(enum bh_command_id command, struct bh_err *err)
 {
-    struct bh_buf out;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
 
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (command < BH_COMMANDS)
         bh_help_command(&out, command);
     else
         bh_help_overview(&out);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* `bulkhead help audit verify` */
@@ -74,16 +71,12 @@ cli_main_help(struct bh_cli *cli, struct bh_err *err)
 static bh_rc
 cli_main_completion(struct bh_cli *cli, struct bh_err *err)
 {
-    struct bh_buf out;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
 
     if (!bh_words_have("bash", ' ', cli->args->arguments[0], 4))
-        return bh_err_set(err, BH_INVALID, "completion: only bash is known");
-    bh_buf_init(&out, BH_OUTPUT_MAX);
+        return bh_err_set(err, BH_INVALID, "completion: only bash is supported");
     bh_help_completion(&out);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 static bh_rc
@@ -107,7 +100,6 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
     [BH_CMD_POLICY_TEST] = bh_cli_policy_test,
     [BH_CMD_DEFRAG] = bh_cli_defrag,
-    [BH_CMD_LAYOUT_GET] = bh_cli_layout_get,
     [BH_CMD_LAYOUT_DIFF] = bh_cli_layout_diff,
     [BH_CMD_LAYOUT_APPLY] = bh_cli_layout_apply,
     [BH_CMD_LAYOUT_ROLLBACK] = bh_cli_layout_rollback,
@@ -124,11 +116,8 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WAIT_FOR] = bh_cli_wait_for,
     [BH_CMD_GET] = bh_cli_get,
     [BH_CMD_APPLY] = bh_cli_apply,
-    [BH_CMD_SITE_HISTORY] = bh_cli_site_history,
     [BH_CMD_SITE_DIFF] = bh_cli_site_diff,
     [BH_CMD_SITE_SHOW] = bh_cli_site_show,
-    [BH_CMD_GPUS] = bh_cli_gpus,
-    [BH_CMD_NODES] = bh_cli_nodes,
     [BH_CMD_TENANTS] = bh_cli_tenants,
     [BH_CMD_QUOTA] = bh_cli_quota,
     [BH_CMD_USAGE] = bh_cli_usage,
@@ -145,17 +134,12 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_AUDIT_PRUNE] = bh_cli_audit_prune,
     [BH_CMD_METRICS] = bh_cli_metrics,
     [BH_CMD_RECEIPTS] = bh_cli_receipts,
-    [BH_CMD_KEY_LIST] = bh_cli_key_list,
     [BH_CMD_KEY_SHRED] = bh_cli_key_shred,
     [BH_CMD_KEY_ROTATE] = bh_cli_key_rotate,
-    [BH_CMD_KEYS] = bh_cli_key_list,
     [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,
-    [BH_CMD_TOKEN_LIST] = bh_cli_token_list,
     [BH_CMD_TOKEN_REVOKE] = bh_cli_token_revoke,
-    [BH_CMD_TOKENS] = bh_cli_token_list,
     [BH_CMD_LOGIN] = bh_cli_login,
     [BH_CMD_LOGOUT] = bh_cli_logout,
-    [BH_CMD_SESSION_LIST] = bh_cli_session_list,
     [BH_CMD_SESSION_END] = bh_cli_session_end,
     [BH_CMD_BREAK_GLASS] = bh_cli_break_glass,
     [BH_CMD_ACCOUNT_SHOW] = bh_cli_account_show,
@@ -163,7 +147,6 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_ACCOUNT_TOTP] = bh_cli_account_totp,
     [BH_CMD_ACCOUNT_RECOVERY] = bh_cli_account_recovery,
     [BH_CMD_ACCOUNT_PASSKEY] = bh_cli_account_passkey,
-    [BH_CMD_ACCOUNT_LIST] = bh_cli_account_list,
     [BH_CMD_ACCOUNT_ENROL] = bh_cli_account_enroll,
     [BH_CMD_ACCOUNT_RESET] = bh_cli_account_reset,
     [BH_CMD_WHOAMI] = bh_cli_whoami,
@@ -172,6 +155,23 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_COMPLETION] = cli_main_completion,
     [BH_CMD_VERSION] = cli_main_version,
     [BH_CMD_HELP] = cli_main_help,
+};
+
+/* The others: commands that only list a resource. */
+static const struct {
+    const char *path;
+    const struct bh_view *view;
+} lists[BH_COMMANDS] = {
+    [BH_CMD_LAYOUT_GET] = { "/v1/layouts", &bh_view_layouts },
+    [BH_CMD_SITE_HISTORY] = { "/v1/site/revisions", &bh_view_revisions },
+    [BH_CMD_GPUS] = { "/v1/gpus", &bh_view_gpus },
+    [BH_CMD_NODES] = { "/v1/nodes", &bh_view_nodes },
+    [BH_CMD_KEY_LIST] = { "/v1/keys", &bh_view_keys },
+    [BH_CMD_KEYS] = { "/v1/keys", &bh_view_keys },
+    [BH_CMD_TOKEN_LIST] = { "/v1/tokens", &bh_view_tokens },
+    [BH_CMD_TOKENS] = { "/v1/tokens", &bh_view_tokens },
+    [BH_CMD_SESSION_LIST] = { "/v1/sessions", &bh_view_sessions },
+    [BH_CMD_ACCOUNT_LIST] = { "/v1/accounts", &bh_view_accounts },
 };
 
 /* Commands that ask nothing of a server, or see to their session themselves. */
@@ -192,14 +192,17 @@ cli_needs_no_session(const struct bh_args *args)
 static bh_rc
 cli_perform(struct bh_cli *cli, struct bh_err *err)
 {
+    enum bh_command_id command = cli->args->command;
     bh_rc rc = bh_client_init(&cli->client, cli->args, cli->arena, err);
 
     if (rc == BH_OK && !cli_needs_no_session(cli->args))
         rc = bh_session_use(cli, err);
-    if (cli->args->command == BH_CMD_DOCTOR)
-        rc = BH_OK; /* it says itself what it cannot reach */
-    if (rc == BH_OK)
-        rc = commands[cli->args->command](cli, err);
+    if (command == BH_CMD_DOCTOR)
+        rc = BH_OK; /* it reports what it cannot reach */
+    if (rc != BH_OK)
+        return rc;
+    rc = lists[command].path ? bh_cli_list(cli, lists[command].path, false, lists[command].view, err)
+                             : commands[command](cli, err);
     if (rc == BH_OK && fflush(stdout) != 0)
         rc = bh_err_errno(err, "standard output");
     return rc;
@@ -218,12 +221,12 @@ main(int argc, char **argv)
         bh_args_fini(&args);
         return BH_STATUS_USAGE;
     }
-    /* A server that closes early must not end us before we read why. */
+    /* A server that closes early must not end this program before it has read why. */
     signal(SIGPIPE, SIG_IGN);
     cli.arena = bh_arena_new(ARENA_MAX);
     rc = args.options[BH_OPT_HELP].given ? cli_print_help(args.command, &err) : cli_perform(&cli, &err);
     if (rc != BH_OK && err.sys_kind == BH_SYS_ERRNO && err.sys == EPIPE)
-        cli.status = STATUS_PIPE; /* whoever read our output has seen enough */
+        cli.status = STATUS_PIPE; /* the reader of the output has seen enough */
     else if (rc != BH_OK)
         cli.status = bh_cli_report(&err);
     bh_arena_free(cli.arena);

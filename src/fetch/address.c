@@ -121,7 +121,7 @@ bh_block_parse(const char *text, struct bh_block *ret_block, struct bh_err *err)
     struct bh_block block;
 
     if (!address_read_block(text, &block))
-        return bh_err_set(err, BH_INVALID, "\"%.60s\" is no block of addresses", text);
+        return bh_err_set(err, BH_INVALID, "\"%.60s\" is not a block of addresses", text);
     *ret_block = block;
     return BH_OK;
 }

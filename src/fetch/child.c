@@ -58,7 +58,7 @@ child_receive_frame(struct child *child, const struct bh_frame *frame, struct bh
     bh_rc rc;
 
     if (frame->number != BH_FETCH_MSG_REQUEST)
-        return bh_err_set(err, BH_INVALID, "message %u is no question", frame->number);
+        return bh_err_set(err, BH_INVALID, "message %u is not a request", frame->number);
     rc = bh_frame_decode(frame, bh_fetch_message_fields(frame->number), &ask, arena, err);
     return rc == BH_OK ? child_begin(child, &ask, err) : rc;
 }
@@ -126,7 +126,7 @@ child_poll_once(struct child *child, struct bh_err *err)
 
     if (curl_multi_poll(child->multi, &socket, 1, POLL_MS, NULL) != CURLM_OK
         || curl_multi_perform(child->multi, &running) != CURLM_OK)
-        return bh_err_set(err, BH_IO, "libcurl gave up");
+        return bh_err_set(err, BH_IO, "libcurl failed");
     if (socket.revents & CURL_WAIT_POLLIN)
         rc = child_receive_frames(child, err);
     return rc == BH_OK ? child_collect_results(child, err) : rc;

@@ -152,7 +152,7 @@ fetch_expire(struct bh_fetch *fetch)
         late |= fetch->slots[i].state == SLOT_SENT && now >= fetch->slots[i].deadline;
     if (!late)
         return;
-    bh_err_set(&err, BH_UNAVAILABLE, "the process that asks the network hangs");
+    bh_err_set(&err, BH_UNAVAILABLE, "bulkhead-fetch does not answer");
     fetch_lose_process(fetch, BH_UNAVAILABLE, &err);
 }
 
@@ -214,7 +214,7 @@ fetch_receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *a
     const char *body;
 
     if (!slot)
-        return bh_err_set(err, BH_INVALID, "an answer to no question");
+        return bh_err_set(err, BH_INVALID, "an answer without a request");
     fetch->answered = true;
     fetch->pause = 0;
     body = bh_arena_strdup(slot->arena, answer->body);
@@ -242,7 +242,7 @@ fetch_receive_frame(struct bh_fetch *fetch, const struct bh_frame *frame, struct
     bh_rc rc;
 
     if (frame->number != BH_FETCH_MSG_READY && frame->number != BH_FETCH_MSG_RESPONSE)
-        return bh_err_set(err, BH_INVALID, "message %u is no answer", frame->number);
+        return bh_err_set(err, BH_INVALID, "message %u is not an answer", frame->number);
     rc = bh_frame_decode(frame, fields, &message, arena, err);
     if (rc != BH_OK)
         return rc;
@@ -346,7 +346,7 @@ fetch_check(const struct bh_https_request *request, struct bh_err *err)
         || !fetch_is_within(request->authorization, BH_HTTPS_HEADER_MAX)
         || !fetch_is_within(request->body, BH_HTTPS_BODY_MAX)
         || !fetch_is_within(request->certificate, BH_HTTPS_NAME_MAX))
-        return bh_err_set(err, BH_INVALID, "a question without address, or too long");
+        return bh_err_set(err, BH_INVALID, "a request without an address, or too long");
     for (const char *c = fetch_text_or_empty(request->authorization); *c; c++)
         if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
             return bh_err_set(err, BH_INVALID, "a header with a control character");

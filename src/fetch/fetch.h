@@ -62,7 +62,7 @@ struct bh_https bh_fetch_port(struct bh_fetch *fetch);
  * none may come later.  NULL is fine. */
 void bh_fetch_stop(struct bh_fetch *fetch);
 
-/* The process, 0 when none runs: for tests, and for people who look. */
+/* The process, 0 when none runs: for tests, and for operators. */
 pid_t bh_fetch_process(struct bh_fetch *fetch);
 
 /* "no answer in time"; never NULL. */

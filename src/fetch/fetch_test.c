@@ -669,7 +669,7 @@ wrong_options(void **state)
           { .program = site.program, .proxy = "http://me:word@proxy:1" },
           BH_INVALID,
           "password" },
-        { "no program", { .program = NULL }, BH_INVALID, "no program" },
+        { "no program", { .program = NULL }, BH_INVALID, "no fetch program" },
         { "not there", { .program = "/nowhere" }, BH_UNAVAILABLE, "/nowhere" },
         { "not it", { .program = "/bin/true" }, BH_UNAVAILABLE, "closed" },
         { "no CA", { .program = site.program, .ca = "/nowhere" }, BH_INVALID, "/nowhere" },

@@ -172,7 +172,7 @@ filter_put_name(struct fetch_filter_program *program, uint32_t number)
     filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
-/* A library that the resolver loads is mapped executable, from a file that nobody here can
+/* A library that the resolver loads is mapped executable, from a file that this process cannot
  * write. */
 static void
 filter_put_map(struct fetch_filter_program *program, uint32_t number)

@@ -36,7 +36,7 @@ fetch_prepare(int argc, char **argv, struct bh_fetch_settings *settings, struct 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return bh_err_set(err, BH_BUG, "libcurl does not start");
     if (!curl_fits())
-        return bh_err_set(err, BH_UNAVAILABLE, "libcurl is not the OpenSSL flavour");
+        return bh_err_set(err, BH_UNAVAILABLE, "libcurl is not built with OpenSSL");
     return bh_fetch_sandbox_enter(err);
 }
 

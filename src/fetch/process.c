@@ -44,13 +44,12 @@ static bh_rc
 process_check(const struct bh_fetch_options *options, struct bh_err *err)
 {
     if (!options->program)
-        return bh_err_set(err, BH_INVALID, "no program that asks the network");
+        return bh_err_set(err, BH_INVALID, "no fetch program");
     if (options->certificate_count > 8 || options->allow.count > 32)
         return bh_err_set(err, BH_INVALID, "too many client certificates or address blocks");
     if (options->proxy && strchr(options->proxy, '@'))
         return bh_err_set(err, BH_INVALID,
-                          "a proxy with a password, which anybody could "
-                          "read in the list of processes");
+                          "the proxy has a password, which the list of processes would show");
     for (uint32_t i = 0; i < options->certificate_count; i++) {
         const struct bh_fetch_certificate *c = &options->certificates[i];
 

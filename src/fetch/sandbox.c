@@ -33,7 +33,7 @@ become_nobody(struct bh_err *err)
     if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0
         || setresuid(NOBODY, NOBODY, NOBODY) != 0) {
         if (errno != EINVAL && errno != EPERM)
-            return bh_err_errno(err, "cannot become nobody");
+            return bh_err_errno(err, "cannot become the user nobody");
     }
     return bh_capability_keep(NULL, 0, err);
 }
@@ -109,13 +109,13 @@ lock_files(struct bh_err *err)
     if (ruleset < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
         return BH_OK;
     if (ruleset < 0)
-        return bh_err_errno(err, "cannot make rules for files");
+        return bh_err_errno(err, "cannot make file rules");
     for (size_t i = 0; i < BH_COUNT(folders); i++)
         good = good && sandbox_allow(ruleset, folders[i], READ_FOLDER);
     for (size_t i = 0; i < BH_COUNT(files); i++)
         good = good && sandbox_allow(ruleset, files[i], READ_FILE);
     if (!good || !allow_resolver(ruleset) || syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
-        return bh_err_errno(err, "cannot keep to rules for files");
+        return bh_err_errno(err, "cannot enforce file rules");
     return BH_OK;
 }
 

@@ -70,7 +70,7 @@ settings_set(struct bh_fetch_settings *settings, int option, char *value, struct
     case 't':
         return bh_parse_u32(value, 1, BH_FETCH_TIMEOUT_MS_MAX, &settings->timeout_ms, err);
     default:
-        return bh_err_set(err, BH_INVALID, "an argument that is none, or lacks its value");
+        return bh_err_set(err, BH_INVALID, "an argument that is not an option, or lacks its value");
     }
 }
 
@@ -97,7 +97,7 @@ bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_set
     if (rc != BH_OK)
         return rc;
     if (optind != argc)
-        return bh_err_set(err, BH_INVALID, "\"%.60s\" is no option", argv[optind]);
+        return bh_err_set(err, BH_INVALID, "\"%.60s\" is not an option", argv[optind]);
     return BH_OK;
 }
 

@@ -296,7 +296,7 @@ transfer_cause_of(const struct bh_transfer *transfer, CURLcode result)
     return BH_HTTPS_CUT;
 }
 
-/* A body that ends where the connection does may have been cut by anybody on the way. */
+/* A body that ends where the connection does may have been cut on the way. */
 static bool
 transfer_is_whole(const struct bh_transfer *transfer)
 {

@@ -21,7 +21,7 @@ struct exchange {
     struct bh_reply reply;
     struct bh_buf body;
     uint64_t received;
-    bool upgraded;                      /* the connection is another's from now on, */
+    bool upgraded;                      /* the connection belongs to the stream from now on, */
     struct bh_upgrade_pending *pending; /* once it was handed over to this one */
 };
 
@@ -303,7 +303,7 @@ bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
     bh_buf_fini(&x->body);
     bh_buf_fini(&x->reply.body);
     bh_arena_reset(x->connection->arena);
-    if (!x->upgraded) /* whoever took it over watches over it */
+    if (!x->upgraded) /* the upgraded stream watches over it */
         bh_peers_reply_sent(x->connection);
     free(x);
     *context = NULL;

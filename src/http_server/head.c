@@ -12,8 +12,8 @@ typedef enum MHD_Result result;
 typedef int result;
 #endif
 
-/* Since 1.0 the library refuses other ends of lines than CR LF, and lines that go on, when it is
- * told to be strict.  Before, it takes them; but it leaves the lines where it received them, with
+/* Since 1.0 the library refuses other ends of lines than CR LF, and continued lines, when it is
+ * asked to be strict.  Before, it takes them; but it leaves the lines where it received them, with
  * zeros over their ends.  So each line must begin two bytes behind the one before it. */
 #if MHD_VERSION < 0x01000000
 enum { LINES_STAND_AS_RECEIVED = 1 };
@@ -51,7 +51,7 @@ head_is_plain(const char *value)
     return true;
 }
 
-/* A coding of the body other than this one nobody here undoes, and a reader that passes over it
+/* A coding of the body other than this one is not undone here, and a reader that passes over it
  * takes the body for the next request. */
 static bool
 is_coding(const char *name)
@@ -103,6 +103,6 @@ bh_head_is_strict(struct MHD_Connection *mhd, const struct bh_head_line *line)
         return false;
     if (head.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
         return false;
-    /* the empty line behind the last one: what stands there would be the next request's */
+    /* the empty line behind the last one: what is there would be the next request's */
     return !LINES_STAND_AS_RECEIVED || (head.next[-1] == 0 && head.next[0] == 0 && head.next[1] == 0);
 }

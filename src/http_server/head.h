@@ -5,8 +5,8 @@
 
 #include <microhttpd.h>
 
-/* Whether a request's head is written the one way that everybody reads alike (RFC 9112): names
- * are tokens right before their colon, lines end with CR LF, none goes on in the next one, nothing
+/* Whether a request's head is written in the one unambiguous way (RFC 9112): names
+ * are tokens right before their colon, lines end with CR LF, none continues in the next one, nothing
  * holds a NUL or another control character, there is one Host (HTTP/1.0 may leave it out), and at
  * most one thing that says how long the body is: a Content-Length, or Transfer-Encoding: chunked
  * and no other coding.  Where two readers of a connection could differ, one of them can be deceived.

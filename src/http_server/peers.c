@@ -22,9 +22,9 @@ struct bh_peers {
     struct bh_mutex mutex;
     struct bh_condition wake;
     struct bh_connection *first;
-    uint32_t refused; /* connections that are to be told so */
+    uint32_t refused; /* connections that get a refusal */
     struct bh_crowd_news news;
-    uint32_t untold_taken, untold_refused;
+    uint32_t unreported_taken, unreported_refused;
     /* room for choosing */
     struct bh_place *places;
     struct bh_connection **taken;
@@ -228,7 +228,7 @@ peers_choose(struct bh_peers *peers, const struct bh_connection *joining)
     return choice;
 }
 
-/* Who may not stay is told so, unless so many are being told that they would keep others out. */
+/* A refused connection gets an answer, unless so many get one that they would keep others out. */
 static void
 peers_refuse(struct bh_peers *peers, struct bh_connection *joining)
 {
@@ -269,7 +269,7 @@ peers_find_named(const struct bh_peers *peers, const struct bh_connection *one, 
     return named;
 }
 
-/* Whether it is to be told now; the name stands in `text`. */
+/* Whether it is to be reported now; the name is in `text`. */
 static bool
 peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO_TEXT],
            struct bh_crowding *ret_crowding)
@@ -279,12 +279,12 @@ peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[
     if (!bh_crowd_news_due(&peers->news, whose->place.holder, bh_time_monotonic()))
         return false;
     peers_write_name(peers_find_named(peers, whose, &held), text);
-    *ret_crowding = (struct bh_crowding){ text, held, peers->untold_taken, peers->untold_refused };
-    peers->untold_taken = peers->untold_refused = 0;
+    *ret_crowding = (struct bh_crowding){ text, held, peers->unreported_taken, peers->unreported_refused };
+    peers->unreported_taken = peers->unreported_refused = 0;
     return true;
 }
 
-/* Whether somebody is to be told of it.  Root always may stay: the library takes some more than
+/* Whether it is to be reported.  Root always may stay: the library takes some more than
  * there are places.  That strangers give way is no news. */
 static bool
 peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
@@ -296,13 +296,13 @@ peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_
     if (choice.giver != BH_PLACES_NONE) {
         giver = peers->taken[choice.giver];
         peers_shut_down(giver);
-        peers->untold_taken += giver->place.known;
+        peers->unreported_taken += giver->place.known;
         return giver->place.known && peers_note(peers, giver, text, ret_crowding);
     }
     if (!choice.lacking || peers_is_root(joining))
         return false;
     peers_refuse(peers, joining);
-    peers->untold_refused++;
+    peers->unreported_refused++;
     return peers_note(peers, joining, text, ret_crowding);
 }
 
@@ -323,19 +323,19 @@ bh_peers_add(struct bh_peers *peers, struct bh_connection *connection)
 {
     char text[BH_WHO_TEXT];
     struct bh_crowding crowding;
-    bool told;
+    bool report;
 
     connection->peers = peers;
     peers_begin(connection);
     bh_mutex_lock(&peers->mutex);
-    told = peers_evict(peers, connection, text, &crowding);
+    report = peers_evict(peers, connection, text, &crowding);
     connection->next = peers->first;
     connection->link = &peers->first;
     if (peers->first)
         peers->first->link = &connection->next;
     peers->first = connection;
     bh_mutex_unlock(&peers->mutex);
-    if (told && peers->limits.crowded)
+    if (report && peers->limits.crowded)
         peers->limits.crowded(&crowding);
 }
 
@@ -352,7 +352,7 @@ bh_peers_remove(struct bh_connection *connection)
     bh_mutex_unlock(&peers->mutex);
 }
 
-/* `since` stays: who says his request slowly has been at it since he could. */
+/* `since` stays: a slow request counts from when it could begin. */
 bool
 bh_peers_head_received(struct bh_connection *connection)
 {
@@ -365,7 +365,7 @@ bh_peers_head_received(struct bh_connection *connection)
     return welcome;
 }
 
-/* Whether it was not told to end before. */
+/* Whether it was not being closed before. */
 static bool
 peers_enter_state(struct bh_connection *connection, enum bh_place_state state)
 {

@@ -7,12 +7,12 @@
 #include "http_server/places.h"
 #include "ports/http.h"
 
-/* The open connections of a server: nobody may hold more than a share of them, nobody may take
- * for ever to say what it wants, and nobody takes the places of others.
+/* The open connections of a server: no client may hold more than a share of them, take
+ * for ever to send its request, or take the places of others.
  *
- * A connection is a stranger's until a request on it was made by somebody known (bh_peers_authenticated);
- * local root is known from the beginning.  Where a newcomer finds no place, somebody gives one back
- * (net/places.h): that connection is shut down.  Where nobody does, the newcomer's first request is
+ * A connection is a stranger's until a request on it was made by a known principal (bh_peers_authenticated);
+ * local root is known from the beginning.  Where a newcomer finds no place, a client gives one back
+ * (net/places.h): that connection is shut down.  Where none does, the newcomer's first request is
  * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never
  * is idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few
  * seconds and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
@@ -30,7 +30,7 @@ struct bh_connection {
     /* under the peers' mutex */
     struct bh_place place;
     char who[BH_WHO_TEXT]; /* the name of who is known there, or "" */
-    bool leaving;          /* told to end, or refused; it counts no more */
+    bool leaving;          /* being closed, or refused; it counts no more */
     bool refused;
     struct bh_connection *next, **link;
 };
@@ -38,7 +38,7 @@ struct bh_connection {
 struct bh_peers_limits {
     struct bh_places_limits places;
     bh_ns head;              /* from the end of a reply to the end of a stranger's next head */
-    bh_ns request;           /* and to the end of anybody's next request */
+    bh_ns request;           /* and to the end of any next request */
     bh_http_crowded crowded; /* called of who gives a place back or gets none; may be NULL */
 };
 
@@ -58,7 +58,7 @@ void bh_peers_remove(struct bh_connection *connection);
 /* The request's head is there; false: it is to be refused, there is no place for it. */
 BH_MUST_USE bool bh_peers_head_received(struct bh_connection *connection);
 
-/* The request is whole; false: the connection was told to end, so nothing may be done for it.
+/* The request is whole; false: the connection is being closed, so nothing may be done for it.
  * From now on it is not cut. */
 BH_MUST_USE bool bh_peers_request_received(struct bh_connection *connection);
 
@@ -69,7 +69,7 @@ void bh_peers_authenticated(struct bh_connection *connection, uint32_t principal
 void bh_peers_answered(struct bh_connection *connection, enum bh_place_state state);
 void bh_peers_reply_sent(struct bh_connection *connection);
 
-/* Whether the client has gone, or was told to. */
+/* Whether the client has gone, or the connection is being closed. */
 bool bh_peers_gone(const struct bh_connection *connection);
 
 #endif

@@ -205,7 +205,7 @@ strangers_lock_nobody_out(void **state)
 
 /* Requests that are not whole yet are nobody's to cut for one's own next connection. */
 static void
-who_holds_half_is_told(void **state)
+a_holder_of_half_is_refused(void **state)
 {
     static const char head[] = "POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
                                "Content-Length: 1\r\n\r\n";
@@ -426,7 +426,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(who_holds_half_is_told, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_holder_of_half_is_refused, open_fixture, close_fixture),
         cmocka_unit_test(addresses_are_counted_by_block),
         cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(only_a_length_says_where_a_body_ends, open_fixture, close_fixture),

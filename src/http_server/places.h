@@ -60,8 +60,8 @@ struct bh_places {
 
 /* `unlimited`: the newcomer is root, whom only the number of all places binds.
  *
- * Strangers that have waited for a request for BH_PLACES_STALE_NS give way first; then whoever holds
- * the most, and of his the one that waits for a request, a stream, a request that is not whole, an
+ * Strangers that have waited for a request for BH_PLACES_STALE_NS give way first; then the holder of
+ * the most, and of those the one that waits for a request, a stream, a request that is not whole, an
  * interactive stream, an answer that is not taken; of streams the youngest, of others the oldest.
  * Nobody else gives way who holds fewer than the newcomer then would, nor who holds as many, but for
  * one that waits.  A newcomer's own give way only where they wait.  With too many strangers only

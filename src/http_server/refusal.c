@@ -22,22 +22,22 @@ static const struct {
                               "send one Host, one length of the body, names right before their colons, lines "
                               "that end with CR LF") },
     [BH_REFUSAL_CHUNKS] = { MHD_HTTP_LENGTH_REQUIRED, true,
-                            REFUSAL("invalid", "a request's body in chunks is not taken",
-                                    "send its Content-Length") },
+                            REFUSAL("invalid", "a request body in chunks is not accepted",
+                                    "send a Content-Length") },
     [BH_REFUSAL_LARGE] = { STATUS_LARGE, true,
                            REFUSAL("invalid", "the request body is larger than 1 MiB", "send less at once") },
     [BH_REFUSAL_METHOD] = { MHD_HTTP_METHOD_NOT_ALLOWED, false,
-                            REFUSAL("invalid", "this method is not used here",
+                            REFUSAL("invalid", "this method is not supported",
                                     "use GET, POST, PUT or DELETE; /openapi.json lists the operations") },
     [BH_REFUSAL_CERTIFICATE] = { MHD_HTTP_FORBIDDEN, false,
-                                 REFUSAL(
-                                     "denied", "the client certificate is not accepted here",
-                                     "show one of this site's authority that is valid now and meant for clients, or "
-                                     "none") },
+                                 REFUSAL("denied", "the client certificate is not accepted",
+                                         "use one that this site's authority signed, valid now and for "
+                                         "clients, or none") },
     [BH_REFUSAL_PLACES] = { STATUS_MANY, true,
-                            REFUSAL("too_many",
-                                    "you hold as many connections as one may, and none of them is idle",
-                                    "close some, or try again in a moment") },
+                            REFUSAL(
+                                "too_many",
+                                "you have the most connections that one client may have, and none is idle",
+                                "close some, or try again in a moment") },
 };
 
 bh_mhd_result

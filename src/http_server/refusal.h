@@ -12,7 +12,7 @@ typedef int bh_mhd_result;
 #endif
 
 enum bh_http_refusal {
-    BH_REFUSAL_HEAD,        /* not written as everybody reads it, 400 */
+    BH_REFUSAL_HEAD,        /* ambiguous, 400 */
     BH_REFUSAL_CHUNKS,      /* a body in chunks, 411 */
     BH_REFUSAL_LARGE,       /* 413 */
     BH_REFUSAL_METHOD,      /* 405 */

@@ -20,15 +20,15 @@ enum {
     STACK_BYTES = 256 << 10,
     ARENA_BYTES_MAX = 16 << 20,
     UID_NOBODY = 65534,
-    SHARE_OF_ONE = 2,   /* nobody but root holds more than half of the connections */
+    SHARE_OF_ONE = 2,   /* none but root holds more than half of the connections */
     RESERVED = 4,       /* a quarter is for those who are known */
     DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
     HEAD_S = 15,        /* a stranger's head at most this */
     BEYOND = 2,
-    BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */
+    BEYOND_LEAST = 32 /* connections that are being closed, and are not yet */
 };
 
-/* Since 1.0 the library itself refuses malformed requests when told to.  Before, it knows little of
+/* Since 1.0 the library itself refuses malformed requests when asked to.  Before, it knows little of
  * that, all of which net/head.c refuses too. */
 #if MHD_VERSION >= 0x01000000
 #define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
@@ -218,12 +218,12 @@ server_check_options(const struct bh_server_options *options, struct bh_err *err
                           "certificate");
     if (!options->certificate && !server_is_unix(options->fd)) {
         bh_err_set(err, BH_INVALID, "a TCP socket needs a certificate");
-        return bh_err_hint(err, "plain HTTP is served on the unix socket only");
+        return bh_err_hint(err, "plain HTTP is only served on the unix socket");
     }
     if (options->certificate && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return bh_err_set(err, BH_UNAVAILABLE, "this libmicrohttpd was built without TLS");
     if (options->client_ca && !bh_certificate_authorities(options->client_ca))
-        return bh_err_set(err, BH_INVALID, "there is no usable authority of client certificates");
+        return bh_err_set(err, BH_INVALID, "there is no usable authority for client certificates");
     return BH_OK;
 }
 

@@ -13,7 +13,7 @@
  * (431 above); a head that two readers could read in two ways is 400 (net/head.h).  A client
  * that says nothing for idle_s loses its connection, and so does one that takes three times as
  * long for a request, or a stranger that takes 15 s for a head.  With connections_max open,
- * whoever holds the most gives one back to a newcomer, or is refused, 429 (net/places.h): no Unix
+ * the client that holds the most gives one back to a newcomer, or is refused, 429 (net/places.h): no Unix
  * user but root and no address block holds more than half, strangers together hold three
  * quarters, and root always gets in.  Replies
  * carry Cache-Control: no-store and X-Content-Type-Options: nosniff.  Nothing is
@@ -33,7 +33,7 @@ struct bh_server_options {
                                       is answered 403.  NULL: they are not asked */
     uint32_t connections_max;      /* 0: 512 */
     uint32_t idle_s;               /* 0: 60 */
-    bh_http_crowded crowded;       /* NULL: nobody wants to know */
+    bh_http_crowded crowded;       /* NULL: not reported */
 };
 
 /* Starts to serve.

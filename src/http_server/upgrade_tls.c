@@ -108,7 +108,7 @@ upgrade_tls_poll_once(struct carry *c)
     return !c->failed && !c->up_over && !(c->down_over && !has_tls(c));
 }
 
-/* What the client sent and nobody read would make the kernel throw away what it has yet to
+/* What the client sent and was not read would make the kernel throw away what it has yet to
  * receive: let it read its last frame and close first. */
 static void
 drain_tcp(struct carry *c)

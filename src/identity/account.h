@@ -9,9 +9,9 @@
 /* Names of local accounts.
  *
  * A name is small ASCII letters, digits and "._@+-", so two names that look alike cannot
- * both exist.  What people type may look like a name without being one; it finds no
+ * both exist.  What users type may look like a name without being one; it finds no
  * account, but attempts with it are counted on the name that it resembles, so that
- * spelling a name differently gives nobody more attempts. */
+ * spelling a name differently gives no more attempts. */
 
 enum { BH_ACCOUNT_MAX = 64 };
 

@@ -58,7 +58,7 @@ bh_assertion_key_open(const char *pem, size_t length, const char *kid, struct bh
     BIO_free(bio);
     ERR_clear_error();
     if (!pkey)
-        return bh_err_set(err, BH_INVALID, "no private key in PEM without a pass phrase");
+        return bh_err_set(err, BH_INVALID, "not a private key in PEM without a pass phrase");
     if (!assertion_fits(pkey, &ec)) {
         EVP_PKEY_free(pkey);
         return bh_err_set(err, BH_INVALID,

@@ -8,7 +8,7 @@
 
 /* Proof that we hold the client's key: a signed token for one request (RFC 7523; OpenID
  * Connect Core 1.0, section 9, private_key_jwt).  With a key instead of a secret the
- * provider keeps nothing that could sign in as us. */
+ * provider keeps nothing that could sign in as this client. */
 struct bh_assertion_key;
 
 enum { BH_ASSERTION_SECONDS = 60 };

@@ -52,7 +52,7 @@ claims_has_text(const struct bh_texts *texts, const char *text)
     return false;
 }
 
-/* Does the item stand in the list before? */
+/* Is the item in the list before? */
 static bool
 is_repeated(bh_json_value list, size_t at)
 {

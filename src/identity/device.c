@@ -10,16 +10,12 @@ bh_rc
 bh_device_ask(const struct bh_provider *provider, const struct bh_relying_party *client,
               struct bh_arena *arena, struct bh_https_request *ret_request)
 {
-    struct bh_buf form;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf form = { .max = BH_FORM_BYTES_MAX };
 
     if (!bh_provider_device_url(provider, client)[0])
         return BH_UNAVAILABLE;
-    bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "scope", client->scope);
-    rc = bh_provider_post(bh_provider_device_url(provider, client), client, &form, arena, ret_request);
-    bh_buf_fini(&form);
-    return rc;
+    return bh_provider_post(bh_provider_device_url(provider, client), client, &form, arena, ret_request);
 }
 
 /* A text of 1 to size - 1 printable ASCII characters. */
@@ -95,16 +91,12 @@ bh_device_poll(const struct bh_device_login *login, const struct bh_provider *pr
                const struct bh_relying_party *client, struct bh_arena *arena,
                struct bh_https_request *ret_request)
 {
-    struct bh_buf form;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf form = { .max = BH_FORM_BYTES_MAX };
 
     BH_ASSERT(login->state == BH_DEVICE_PENDING);
-    bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "grant_type", "urn:ietf:params:oauth:grant-type:device_code");
     bh_form_put(&form, "device_code", login->device_code);
-    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
-    bh_buf_fini(&form);
-    return rc;
+    return bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
 }
 
 /* What each error of the token endpoint does; what is not listed ends the login. */

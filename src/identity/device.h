@@ -20,8 +20,8 @@ enum bh_device_state {
 
 struct bh_device_login {
     enum bh_device_state state;
-    char device_code[1024]; /* secret: whoever has it gets the tokens */
-    char user_code[64];     /* to show */
+    char device_code[1024];                                         /* secret: its holder gets the tokens */
+    char user_code[64];                                             /* to show */
     char address[BH_URL_MAX + 1], address_complete[BH_URL_MAX + 1]; /* latter may be "" */
     bh_ns expires, next_poll;
     uint32_t interval_s;

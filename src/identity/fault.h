@@ -4,7 +4,7 @@
 #include "base/err.h"
 
 /* Why something was refused: one code per cause, so that a test, a metric and the log
- * can tell them apart.  tables/identity_faults.tbl is the list.  People at a browser
+ * can tell them apart.  tables/identity_faults.tbl is the list.  Users of a browser
  * get one sentence for all of them: what exactly was wrong helps only an attacker. */
 enum bh_identity_fault {
 #define BH_FAULT(code, name, rc, sentence) BH_FAULT_##code,

@@ -64,7 +64,7 @@ token_check_subject(const struct token_reading *r)
     return BH_FAULT_NONE;
 }
 
-/* at_hash or c_hash, where the token has it and we have what it stands for. */
+/* at_hash or c_hash, where the token has it and what it is the hash of is here. */
 static bool
 token_hash_fits(const struct token_reading *r, const char *claim, const char *text)
 {
@@ -197,14 +197,13 @@ enum bh_identity_fault
 bh_id_token_read(const char *text, const struct bh_jws_trust *trust, const struct bh_id_token_rules *rules,
                  struct bh_arena *arena, struct bh_id_token *ret_token)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf payload = { .max = BH_JWS_BYTES_MAX };
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
-    struct bh_buf payload;
     enum bh_identity_fault fault;
     struct bh_jws jws;
     struct bh_err err;
 
-    bh_buf_init(&payload, BH_JWS_BYTES_MAX);
     fault = bh_jws_read(text, strlen(text), trust, &jws, &payload);
     if (fault == BH_FAULT_NONE && jws.type[0] && strcasecmp(jws.type, "JWT") != 0)
         fault = BH_FAULT_HEADER_TYPE;
@@ -212,6 +211,5 @@ bh_id_token_read(const char *text, const struct bh_jws_trust *trust, const struc
         fault = BH_FAULT_PAYLOAD_JSON;
     if (fault == BH_FAULT_NONE)
         fault = bh_id_token_check(bh_json_root(json), jws.alg, rules, arena, ret_token);
-    bh_buf_fini(&payload);
     return fault;
 }

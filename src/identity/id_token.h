@@ -14,7 +14,7 @@ enum { BH_ID_GROUPS_MAX = 1000, BH_ID_AMR_MAX = 32 };
 struct bh_id_token_rules {
     const char *issuer;        /* the configured one, to the byte; required */
     const char *client;        /* our client id; required, never "" */
-    struct bh_texts audiences; /* others that may stand beside ours */
+    struct bh_texts audiences; /* others that may be beside this client */
     struct bh_claims_when when;
     const char *nonce;        /* the one that was sent */
     const char *access_token; /* at_hash is compared with it where the token has one */

@@ -13,7 +13,7 @@ static const char *const alg_names[BH_JWS_ALGS] = {
     [BH_JWS_ES384] = "ES384", [BH_JWS_EDDSA] = "EdDSA",
 };
 
-/* What a key is told apart by, and what it can verify. */
+/* What distinguishes a key, and what it can verify. */
 static const struct kind {
     const char *kty, *crv; /* crv NULL: none */
     enum bh_jwk_type type;

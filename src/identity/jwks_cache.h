@@ -9,7 +9,7 @@
  *
  * They are fetched again when their time is over, and once when a token names a key that
  * is not among them, but never more than once in BH_JWKS_PAUSE_S: a stranger who invents
- * key ids must not make us flood the provider.  While a provider fails, its last keys
+ * key ids must not flood the provider.  While a provider fails, its last keys
  * serve until they are BH_JWKS_LIFE_MAX_S old, then none: it fails closed.  A good answer
  * replaces all keys, so a key that the provider withdrew is gone.  A plain value. */
 
@@ -27,7 +27,7 @@ struct bh_jwks_cache {
 };
 
 /* Should the key set be asked for now?  True begins a question: until bh_jwks_cache_receive
- * it is false for everybody else.  `unknown_key`: a token named a key that is not here. */
+ * it is false for all others.  `unknown_key`: a token named a key that is not here. */
 bool bh_jwks_cache_due(struct bh_jwks_cache *cache, bool unknown_key, bh_ns now);
 
 /* The answer.  Keys stay as they are on failure: PROVIDER_DOWN, JWKS_*. */

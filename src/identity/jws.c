@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "identity/signature.h"
 
-/* Where the two dots stand: exactly two, and no part empty. */
+/* Where the two dots are: exactly two, and no part empty. */
 static enum bh_identity_fault
 jws_split(const char *text, size_t length, struct bh_jws *jws)
 {
@@ -27,7 +27,7 @@ jws_split(const char *text, size_t length, struct bh_jws *jws)
     return BH_FAULT_NONE;
 }
 
-/* "none" in any case, HS256 and its like, and anything unknown, each told apart. */
+/* "none" in any case, HS256 and its like, and anything unknown, each with its own fault. */
 static enum bh_identity_fault
 jws_read_alg(bh_json_value value, uint32_t algs, enum bh_jws_alg *ret_alg)
 {

@@ -9,7 +9,7 @@
 
 /* Signed tokens: JSON web signatures (RFC 7515) in the compact form, verified only.
  *
- * The payload comes out of bh_jws_open alone, so that nobody reads one whose signature
+ * The payload comes out of bh_jws_open alone, so that none is read whose signature
  * was not checked.  What a header says about where to find a key (jku, x5u, jwk, x5c)
  * is ignored: keys come from the provider's own key set. */
 

@@ -22,17 +22,15 @@ static const uint8_t no_key[16];
 static void
 lockout_key_of(const char *first, const char *second, uint8_t ret_key[16])
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = 1 << 20 };
     char hash[BH_SECRET_TEXT];
-    struct bh_buf text;
     const char *whole;
 
-    bh_buf_init(&text, 1 << 20);
     bh_account_key(first, &text);
     bh_buf_puts(&text, "\n");
     bh_buf_puts(&text, second ? second : "");
     whole = bh_buf_text(&text);
     bh_secret_challenge(whole ? whole : "", hash);
-    bh_buf_fini(&text);
     memcpy(ret_key, hash, 16);
 }
 
@@ -45,7 +43,7 @@ lockout_is_stale(const struct bh_lockout_count *count, bh_ns now)
            && count->since + BH_LOCKOUT_WINDOW_S * BH_NS_PER_S <= now;
 }
 
-/* Whether a count matters less than another: it locks nobody, or has locked less often, or saw
+/* Whether a count matters less than another: it locks nothing, or has locked less often, or saw
  * fewer attempts, or began earlier. */
 static bool
 lockout_matters_less(const struct bh_lockout_count *a, const struct bh_lockout_count *b, bh_ns now)

@@ -6,13 +6,13 @@
 #include "base/time.h"
 #include "identity/fault.h"
 
-/* How often somebody may try to sign in.  One value serves passwords, codes and recovery
+/* How often sign-in may be tried.  One value serves passwords, codes and recovery
  * codes on all paths; it is plain bytes that the caller keeps across restarts.
  *
  * Attempts are counted on the account and on where they come from.  Five on an account within
  * 5 minutes lock it for 15 minutes, 20 from an address block lock that; twice as long with each
- * further lock of that day, 4 hours at most.  Nothing locks everybody: whoever guesses from many
- * places waits for each of them, and stops nobody who signs in at another account or place.
+ * further lock of that day, 4 hours at most.  Nothing locks all accounts: who guesses from many
+ * places waits for each of them, and does not stop sign-ins at another account or place.
  *
  * A stranger must not lock a person out: an attempt from a device that this account signed
  * in from before (its cookie was verified) is counted on account and device alone, and the
@@ -24,7 +24,7 @@ enum {
     BH_LOCKOUT_WINDOW_S = 300,
     BH_LOCKOUT_S = 900,
     BH_LOCKOUT_MAX_S = 14400,
-    BH_LOCKOUT_DAY_ALERT = 20 /* failed attempts a day on an account: tell somebody */
+    BH_LOCKOUT_DAY_ALERT = 20 /* failed attempts a day on an account: log it */
 };
 
 /* Zeroed is new. */
@@ -51,7 +51,7 @@ struct bh_attempt {
  * at the same time cannot slip through; bh_lockout_succeed takes it back.  Keep the value
  * before the password or code is looked at.  *ret_alert: the account has just reached
  * BH_LOCKOUT_DAY_ALERT.  Where no place is free, the count that matters least makes room: one
- * that locks nobody and has the fewest locks and attempts of its day.
+ * that locks nothing and has the fewest locks and attempts of its day.
  *   LOCKED_ACCOUNT, LOCKED_SOURCE  not before *ret_until; nothing was counted
  */
 BH_MUST_USE enum bh_identity_fault bh_lockout_begin(struct bh_lockout *lockout,
@@ -59,7 +59,7 @@ BH_MUST_USE enum bh_identity_fault bh_lockout_begin(struct bh_lockout *lockout,
                                                     bh_ns *ret_until, bool *ret_alert);
 
 /* The attempt succeeded with all its factors: after the password alone this must not be
- * called, or whoever has it could guess codes for ever.  The account's count begins anew;
+ * called, or who has it could guess codes for ever.  The account's count starts again;
  * that of the source loses this one attempt. */
 void bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt);
 

@@ -108,31 +108,23 @@ bh_login_ask(const struct bh_login *login, const struct bh_provider *provider,
              const struct bh_relying_party *client, struct bh_arena *arena,
              struct bh_https_request *ret_request)
 {
-    struct bh_buf form;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf form = { .max = 2 * BH_FORM_BYTES_MAX };
 
     BH_ASSERT(login->code[0]);
-    bh_buf_init(&form, 2 * BH_FORM_BYTES_MAX);
     bh_form_put(&form, "grant_type", "authorization_code");
     bh_form_put(&form, "code", login->code);
     bh_form_put(&form, "redirect_uri", client->redirect);
     bh_form_put(&form, "code_verifier", login->verifier);
-    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
-    bh_buf_fini(&form);
-    return rc;
+    return bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
 }
 
 bh_rc
 bh_refresh_ask(const struct bh_provider *provider, const struct bh_relying_party *client, const char *refresh,
                struct bh_arena *arena, struct bh_https_request *ret_request)
 {
-    struct bh_buf form;
-    bh_rc rc;
+    BH_AUTO(bh_buf_fini) struct bh_buf form = { .max = 4 * BH_TOKEN_TEXT_MAX };
 
-    bh_buf_init(&form, 4 * BH_TOKEN_TEXT_MAX);
     bh_form_put(&form, "grant_type", "refresh_token");
     bh_form_put(&form, "refresh_token", refresh);
-    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
-    bh_buf_fini(&form);
-    return rc;
+    return bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
 }

@@ -124,15 +124,14 @@ enum bh_identity_fault
 bh_logout_read(const char *text, const struct bh_jws_trust *trust, const struct bh_logout_rules *rules,
                struct bh_logout_replay *replay, struct bh_logout *ret_logout)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf payload = { .max = BH_JWS_BYTES_MAX };
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
     struct bh_logout logout = { .subject = "" };
-    struct bh_buf payload;
     enum bh_identity_fault fault;
     struct bh_jws jws;
     struct bh_err err;
 
-    bh_buf_init(&payload, BH_JWS_BYTES_MAX);
     fault = bh_jws_read(text, strlen(text), trust, &jws, &payload);
     if (fault == BH_FAULT_NONE && jws.type[0] && strcasecmp(jws.type, "JWT") != 0
         && strcasecmp(jws.type, "logout+jwt") != 0)
@@ -141,7 +140,6 @@ bh_logout_read(const char *text, const struct bh_jws_trust *trust, const struct 
         fault = BH_FAULT_PAYLOAD_JSON;
     if (fault == BH_FAULT_NONE)
         fault = logout_check(bh_json_root(json), rules, replay, &logout);
-    bh_buf_fini(&payload);
     if (fault == BH_FAULT_NONE)
         *ret_logout = logout;
     return fault;

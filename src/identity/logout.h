@@ -7,7 +7,7 @@
 #include "identity/secret.h"
 
 /* Ending sessions: we send the browser to the provider (RP-initiated logout), and the
- * provider tells us (back-channel logout). */
+ * provider reports (back-channel logout). */
 
 /* The address to send the browser to.  `state` is random and comes back.  BH_UNAVAILABLE:
  * the provider has no such page; BH_FULL: `url` has no room. */

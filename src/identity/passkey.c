@@ -99,7 +99,7 @@ bh_passkey_encode(struct bh_buf *out, const struct bh_passkey *passkey)
     bh_json_encode(out, &bh_passkey_fields, passkey);
 }
 
-/* How many bytes a base64url text stands for; SIZE_MAX when it is none. */
+/* How many bytes a base64url text encodes; SIZE_MAX when it is none. */
 static size_t
 decoded_bytes(const char *text)
 {

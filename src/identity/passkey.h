@@ -36,7 +36,7 @@ enum bh_passkey_alg {
 
 /* Bits of authenticator data's flags (WebAuthn 3, 6.1). */
 enum {
-    BH_PASSKEY_PRESENT = 0x01,  /* UP: somebody touched it */
+    BH_PASSKEY_PRESENT = 0x01,  /* UP: it was touched */
     BH_PASSKEY_VERIFIED = 0x04, /* UV: and proved to be its owner */
     BH_PASSKEY_SYNCABLE = 0x08, /* BE: may be copied to other devices; never changes */
     BH_PASSKEY_SYNCED = 0x10,   /* BS: and is */

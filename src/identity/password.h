@@ -30,7 +30,7 @@ BH_MUST_USE enum bh_identity_fault bh_password_hash(const char *password,
                                                     char ret_stored[BH_PASSWORD_TEXT]);
 
 /* Is it the password?  `kept` NULL means that there is no such account: as much is
- * computed as for a wrong password of `cost`, so that the time tells nobody which names
+ * computed as for a wrong password of `cost`, so that the time does not reveal which names
  * exist, and the answer is the same.
  *   PASSWORD_WRONG   also for an unknown account
  *   PASSWORD_LENGTH  empty or longer than BH_PASSWORD_MAX; nothing was computed

@@ -49,7 +49,7 @@ bh_provider_ask(const char *issuer, bool loopback, struct bh_arena *arena,
     const char *url;
 
     if (!bh_url_check(issuer, loopback) || strchr(issuer, '?'))
-        return bh_err_set(err, BH_INVALID, "issuer \"%.100s\" is no https address", issuer);
+        return bh_err_set(err, BH_INVALID, "issuer \"%.100s\" is not an https address", issuer);
     while (length > 0 && issuer[length - 1] == '/')
         length--;
     url = bh_arena_printf(arena, "%.*s" WELL_KNOWN, (int)length, issuer);
@@ -161,11 +161,10 @@ bh_provider_receive(const struct bh_https_response *answer, const char *issuer, 
 static const char *
 provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
 {
-    struct bh_buf pair, text;
+    BH_AUTO(bh_buf_fini) struct bh_buf pair = { .max = 8192 };
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = 16384 };
     const char *copy;
 
-    bh_buf_init(&pair, 8192);
-    bh_buf_init(&text, 16384);
     bh_form_put_encoded(&pair, client->id);
     bh_buf_putc(&pair, ':');
     bh_form_put_encoded(&pair, client->secret);
@@ -176,8 +175,6 @@ provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
         bh_secret_wipe(pair.bytes, pair.length);
     if (text.bytes)
         bh_secret_wipe(text.bytes, text.length);
-    bh_buf_fini(&pair);
-    bh_buf_fini(&text);
     return copy;
 }
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Handling what nobody may guess. */
+/* Handling secrets. */
 
 /* Are the texts equal?  Takes a time that depends on their lengths alone. */
 bool bh_secret_equal(const char *a, const char *b);

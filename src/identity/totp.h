@@ -9,7 +9,7 @@
 #include "identity/fault.h"
 
 /* Time-based one-time codes (RFC 6238) and recovery codes.  Pure: the caller keeps the
- * secret sealed, and the last step accepted durably before it lets anybody in. */
+ * secret sealed, and the last step accepted durably before a session opens. */
 
 enum bh_totp_hash { BH_TOTP_SHA1, BH_TOTP_SHA256, BH_TOTP_SHA512 };
 
@@ -45,12 +45,12 @@ BH_MUST_USE enum bh_identity_fault bh_totp_check(const struct bh_totp *totp, con
 void bh_totp_put_secret(struct bh_buf *out, const struct bh_totp *totp);
 
 /* The address that authenticator apps read from a picture; shown once.  `account` and
- * `site` are texts for people. */
+ * `site` are texts to show. */
 void bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *site,
                          const char *account);
 
 /* Recovery codes: 80 random bits each, shown once as four groups of four letters and
- * digits (Crockford's: no I, L, O, U), kept as a salted SHA-256 each: nobody tries 2^80
+ * digits (Crockford's: no I, L, O, U), kept as a salted SHA-256 each: no one tries 2^80
  * codes, so a slow hash would protect nothing. */
 enum {
     BH_RECOVERY_CODES = 10,

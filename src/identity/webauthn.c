@@ -180,7 +180,7 @@ webauthn_decode_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authentica
     return true;
 }
 
-/* False when the bytes end too early, or go on where nothing may follow. */
+/* False when the bytes end too early, or continue where nothing may follow. */
 static bool
 webauthn_decode_authenticator(const struct bh_webauthn_bytes *data,
                               struct bh_webauthn_authenticator *ret_parts)
@@ -204,7 +204,7 @@ webauthn_decode_authenticator(const struct bh_webauthn_bytes *data,
     return left.length == 0;
 }
 
-/* What holds for both kinds: for us, somebody was there, and it was its owner. */
+/* What holds for both kinds: for this site, someone was there, and it was the owner. */
 static enum bh_identity_fault
 webauthn_check_parts(const struct bh_webauthn_site *site, const struct bh_webauthn_authenticator *parts)
 {

@@ -25,7 +25,7 @@ enum {
 struct bh_webauthn_site {
     const char *id;          /* relying party id: a domain, "gpu.example"; never changes,
                                 or every passkey is lost */
-    const char *name;        /* for people */
+    const char *name;        /* as text */
     struct bh_texts origins; /* "https://gpu.example"; one at least */
 };
 
@@ -34,7 +34,7 @@ struct bh_webauthn_user {
     uint8_t handle[BH_WEBAUTHN_HANDLE_MAX]; /* random, once for each account; never a name
                                                or an address: authenticators show it */
     uint32_t handle_bytes;
-    const char *name; /* the account's, for people */
+    const char *name; /* the account's, as text */
 };
 
 enum bh_webauthn_kind { BH_WEBAUTHN_CREATE, BH_WEBAUTHN_GET };
@@ -111,16 +111,16 @@ struct bh_webauthn_owner {
 struct bh_webauthn_proof {
     struct bh_passkey passkey; /* as it is to be kept from now on: with the counter and the
                                   flags that were seen */
-    bool cloned;               /* its counter did not grow, so somebody may have copied it */
+    bool cloned;               /* its counter did not grow, so it may have been copied */
 };
 
 /* Take the answer to a request.  The ceremony is used up as above.
  *
- * When a passkey looks cloned the caller asks for another factor and tells somebody.
+ * When a passkey looks cloned the caller asks for another factor and logs it.
  * Passkeys that are synced between devices do not count at all (0 for ever) and never look
  * cloned.  Faults: those of the client data, of the authenticator data but _KEY, and
  *   WEBAUTHN_UNKNOWN    the id is none of `owner->passkeys`
- *   WEBAUTHN_USER       the authenticator says that it belongs to somebody else
+ *   WEBAUTHN_USER       the authenticator says that it belongs to another account
  *   WEBAUTHN_SIGNATURE  the signature is wrong
  * On failure `ret_proof` is untouched. */
 BH_MUST_USE enum bh_identity_fault bh_webauthn_assert(const struct bh_webauthn_owner *owner,

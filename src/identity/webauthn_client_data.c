@@ -25,7 +25,7 @@ check_challenge(struct bh_webauthn *ceremony, bh_json_value root, bh_ns now)
     return BH_FAULT_NONE;
 }
 
-/* Pages of others may not show ours in a frame, so nobody answers from within one. */
+/* Other sites cannot show these pages in a frame, so no answer comes from within one. */
 static enum bh_identity_fault
 check_origin(const struct bh_webauthn_site *site, bh_json_value root)
 {

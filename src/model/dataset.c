@@ -39,11 +39,11 @@ static const struct bh_field grant_rows[] = {
     BH_F(struct bh_site_dataset_grant, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
          .doc = "for jobs of this principal"),
     BH_F_ENUM(struct bh_site_dataset_grant, role, role_names,
-              .doc = "for jobs of principals who hold this role, by name, on the job's tenant"),
+              .doc = "for jobs of principals with this role, by name, on the job's tenant"),
     BH_F(struct bh_site_dataset_grant, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
          .doc = "for jobs of this tenant and those below; \"*\" is any"),
     BH_F(struct bh_site_dataset_grant, to, BH_FIELD_STRUCT, .of = &place_fields,
-         .doc = "where they may have it; anywhere when absent"),
+         .doc = "where they may use it; anywhere when absent"),
     BH_F(struct bh_site_dataset_grant, until, BH_FIELD_TEXT, .max = 32,
          .doc = "\"2027-01-01T00:00:00Z\"; without an end when absent"),
 };
@@ -52,17 +52,16 @@ static const struct bh_fields grant_fields =
 
 static const struct bh_field dataset_rows[] = {
     BH_F(struct bh_site_dataset, grants, BH_FIELD_LIST, .of = &grant_fields, .max = BH_DATASET_GRANTS_MAX,
-         .doc = "who may do what with it; nobody when absent"),
+         .doc = "who may do what with it; no one when absent"),
     BH_F_ENUM(struct bh_site_dataset, kind, bh_dataset_kind_names, .doc = "dataset when absent"),
     BH_F(struct bh_site_dataset, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
-         .doc = "what jobs mount it by"),
+         .doc = "name that jobs mount it by"),
     BH_F_ENUM(struct bh_site_dataset, on_expiry, bh_dataset_expiry_names,
-              .doc = "of a running job whose grant has ended: keep, or stop; it is recorded "
-                     "either way"),
+              .doc = "what happens to a running job whose grant has ended: keep, or stop; both are recorded"),
     BH_F(struct bh_site_dataset, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_FILE_PATH_MAX,
          .doc = "its folder on the nodes"),
     BH_F(struct bh_site_dataset, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
-         .doc = "whose it is"),
+         .doc = "its owner"),
 };
 const struct bh_fields bh_site_dataset_fields = BH_FIELDS("dataset", struct bh_site_dataset, dataset_rows);
 
@@ -118,7 +117,7 @@ dataset_read_may(const struct bh_texts *words, uint32_t *ret_may, struct bh_err 
                               words->items[i]);
         *ret_may |= found;
     }
-    return *ret_may ? BH_OK : bh_err_set(err, BH_INVALID, "may: gives nothing");
+    return *ret_may ? BH_OK : bh_err_set(err, BH_INVALID, "may: is empty");
 }
 
 static bool
@@ -136,9 +135,9 @@ dataset_read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may,
     if (rc != BH_OK)
         return rc;
     if (!grant->tenant && !grant->principal && !grant->role && !grant->label) {
-        bh_err_set(err, BH_INVALID, "says for whom it is not");
-        return bh_err_hint(err, "name a tenant, a principal, a role or a label; tenant: \"*\" is "
-                                "everybody");
+        bh_err_set(err, BH_INVALID, "has no grantee");
+        return bh_err_hint(err,
+                           "name a tenant, a principal, a role or a label; tenant: \"*\" is every tenant");
     }
     if (grant->label && !dataset_is_label(grant->label))
         return bh_err_set(err, BH_INVALID, "label: \"%.60s\" is not understood", grant->label);
@@ -161,10 +160,10 @@ dataset_check_path(const char *path, struct bh_err *err)
     if (fault)
         return bh_err_set(err, BH_INVALID, "path %s", fault);
     if (strspn(path, "/") == strlen(path))
-        return bh_err_set(err, BH_INVALID, "path is the whole machine");
+        return bh_err_set(err, BH_INVALID, "path is the root folder");
     for (size_t i = 0; i < BH_COUNT(shown); i++)
         if (bh_file_path_within(shown[i], path))
-            return bh_err_set(err, BH_INVALID, "path lies in %s, which sandboxes have anyway", shown[i]);
+            return bh_err_set(err, BH_INVALID, "path is in %s, which every sandbox has", shown[i]);
     return BH_OK;
 }
 

@@ -24,8 +24,8 @@ grants_are_read(void **state)
         { "all rights", { .role = BH_ROLE_ADMIN, .may = MAY("copy", "write", "read", "mount") }, BH_OK, 15, UINT64_MAX, "" },
         { "said twice", { .label = "team", .may = MAY("read", "read") }, BH_OK, 2, UINT64_MAX, "" },
         { "until", { .principal = "a", .may = MAY("mount"), .until = "1970-01-01T00:00:02Z" }, BH_OK, 1, 2000000000, "" },
-        { "for nobody", { .may = MAY("mount") }, BH_INVALID, 0, 0, "grants[0]: says for whom it is not" },
-        { "nothing", { .tenant = "*" }, BH_INVALID, 0, 0, "grants[0]: may: gives nothing" },
+        { "for nobody", { .may = MAY("mount") }, BH_INVALID, 0, 0, "grants[0]: has no grantee" },
+        { "nothing", { .tenant = "*" }, BH_INVALID, 0, 0, "grants[0]: may: is empty" },
         { "unknown right", { .tenant = "*", .may = MAY("mount", "own") }, BH_INVALID, 0, 0,
           "grants[0]: may: \"own\" is not one of mount, read, write, copy" },
         { "a day only", { .tenant = "*", .may = MAY("mount"), .until = "2027-01-01" }, BH_INVALID, 0, 0,
@@ -69,9 +69,9 @@ names_and_folders_are_checked(void **state)
         { "odd name", "Image Net", "/d", BH_INVALID, "not a valid name" },
         { "relative", "d", "data", BH_INVALID, "path is not absolute" },
         { "upward", "d", "/data/../etc", BH_INVALID, "path leads upward with \"..\"" },
-        { "everything", "d", "/", BH_INVALID, "path is the whole machine" },
-        { "of the sandbox", "d", "/usr/share/data", BH_INVALID, "path lies in /usr, which sandboxes have anyway" },
-        { "the sandbox's itself", "d", "/etc", BH_INVALID, "path lies in /etc, which sandboxes have anyway" },
+        { "everything", "d", "/", BH_INVALID, "path is the root folder" },
+        { "of the sandbox", "d", "/usr/share/data", BH_INVALID, "path is in /usr, which every sandbox has" },
+        { "the sandbox's itself", "d", "/etc", BH_INVALID, "path is in /etc, which every sandbox has" },
     };
     /* clang-format on */
     struct bh_site_dataset many = { .name = "d",

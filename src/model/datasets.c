@@ -46,16 +46,13 @@ check_other_paths(const struct bh_site *site, uint32_t at, struct bh_err *err)
         if (strcmp(datasets[i].name, own->name) == 0)
             return bh_err_set(err, BH_INVALID, "declared twice");
         if (overlap(datasets[i].path, own->path))
-            return bh_err_set(err, BH_INVALID, "its path and that of %s lie in one another",
-                              datasets[i].name);
+            return bh_err_set(err, BH_INVALID, "its path and that of %s overlap", datasets[i].name);
     }
     for (uint32_t i = 0; i < site->mounts.count; i++) {
         if (!overlap(mounts[i].path, own->path))
             continue;
-        bh_err_set(err, BH_INVALID, "its path and mounts[%" PRIu32 "] %.100s lie in one another", i,
-                   mounts[i].path);
-        return bh_err_hint(err, "jobs could mount it by its path, past its grants: keep the "
-                                "folders apart");
+        bh_err_set(err, BH_INVALID, "its path and mounts[%" PRIu32 "] %.100s overlap", i, mounts[i].path);
+        return bh_err_hint(err, "jobs could mount it by its path, without a grant: use separate folders");
     }
     return BH_OK;
 }

@@ -43,7 +43,7 @@ bh_driver_parse(const char *text, struct bh_driver_version *ret_version, struct 
         at++;
     }
     if (!at || *at || count < 2)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no version of a driver", text);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a driver version", text);
     *ret_version = (struct bh_driver_version){ numbers[0], numbers[1], numbers[2] };
     return BH_OK;
 }

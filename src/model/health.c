@@ -81,8 +81,7 @@ static const struct {
 const struct bh_xid *
 bh_xid_get(uint32_t xid)
 {
-    static const struct bh_xid unknown = { "UNKNOWN", "an XID that is in no table", BH_FAULT_CLASS_UNKNOWN,
-                                           false };
+    static const struct bh_xid unknown = { "UNKNOWN", "an unknown XID", BH_FAULT_CLASS_UNKNOWN, false };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         if (xid >= rows[i].first && xid <= rows[i].last)

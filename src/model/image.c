@@ -48,7 +48,7 @@ image_read_version(const char *text, struct bh_image *image)
         return NULL;
     if (*text == ':') {
         if (!image_is_tag(text + 1))
-            return "has a tag that is none";
+            return "has an invalid tag";
         memcpy(image->tag, text + 1, strlen(text + 1) + 1);
         return NULL;
     }
@@ -100,15 +100,15 @@ bh_image_host_fault(const char *text, size_t length)
     uint32_t port = 0;
 
     if (!colon && !memchr(text, '.', length))
-        return "names no registry: write it out, as docker.io/library/debian:12";
+        return "names no registry: write it in full, as docker.io/library/debian:12";
     if (!image_are_words(text, name, ".-") || name > BH_IMAGE_HOST_MAX)
-        return "has a registry that is none";
+        return "has an invalid registry";
     for (size_t i = name + 1; colon && i < length; i++) {
         port = text[i] >= '0' && text[i] <= '9' ? 10 * port + (uint32_t)(text[i] - '0') : 65536;
         if (port > 65535)
             break;
     }
-    return colon && (port == 0 || port > 65535) ? "has a port that is none" : NULL;
+    return colon && (port == 0 || port > 65535) ? "has an invalid port" : NULL;
 }
 
 const char *
@@ -119,7 +119,7 @@ bh_image_repository_fault(const char *text, size_t length)
         size_t end = slash ? (size_t)(slash - text) : length;
 
         if (!image_are_words(text + at, end - at, "._-"))
-            return "has a repository that is none";
+            return "has an invalid repository";
         at = end + 1;
     }
     return length > BH_IMAGE_REPOSITORY_MAX ? "is too long" : NULL;

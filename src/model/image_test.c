@@ -5,8 +5,8 @@
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-#define NAMES_NONE "names no registry: write it out, as docker.io/library/debian:12"
-#define NO_REPOSITORY "has a repository that is none"
+#define NAMES_NONE "names no registry: write it in full, as docker.io/library/debian:12"
+#define NO_REPOSITORY "has an invalid repository"
 
 static const char *
 image_test_said(const char *fault)
@@ -38,26 +38,26 @@ test_parse(void **state)
         { "docker://x/y:z", NAMES_NONE, NAMES_NONE },
         { "docker://debian:12", "has no repository", NULL },
         { "docker://", NAMES_NONE, NAMES_NONE },
-        { "docker://nvcr.io:0/a:1", "has a port that is none", "has a port that is none" },
-        { "docker://nvcr.io:65536/a:1", "has a port that is none", "has a port that is none" },
-        { "docker://nvcr.io:/a:1", "has a port that is none", "has a port that is none" },
-        { "docker://NVCR.io/a:1", "has a registry that is none", "has a registry that is none" },
+        { "docker://nvcr.io:0/a:1", "has an invalid port", "has an invalid port" },
+        { "docker://nvcr.io:65536/a:1", "has an invalid port", "has an invalid port" },
+        { "docker://nvcr.io:/a:1", "has an invalid port", "has an invalid port" },
+        { "docker://NVCR.io/a:1", "has an invalid registry", "has an invalid registry" },
         { "docker://u@nvcr.io/a:1", NAMES_NONE, NAMES_NONE },
-        { "docker://u:p@nvcr.io/a:1", "has a port that is none", "has a port that is none" },
+        { "docker://u:p@nvcr.io/a:1", "has an invalid port", "has an invalid port" },
         { "docker://nvcr.io/../a:1", NO_REPOSITORY, NO_REPOSITORY },
         { "docker://nvcr.io//a:1", NO_REPOSITORY, NO_REPOSITORY },
         { "docker://nvcr.io/a/:1", NO_REPOSITORY, NO_REPOSITORY },
         { "docker://nvcr.io/A:1", NO_REPOSITORY, NO_REPOSITORY },
         { "docker://nvcr.io/a?b:1", NO_REPOSITORY, NO_REPOSITORY },
-        { "docker://nvcr.io/a:b/c", "has a tag that is none", "has a tag that is none" },
+        { "docker://nvcr.io/a:b/c", "has an invalid tag", "has an invalid tag" },
         { "dir:srv", "is not absolute", "is not absolute" },
         { "oci:srv:1", "is not absolute", "is not absolute" },
         { "dir:/srv/../etc", "leads upward with \"..\"", "leads upward with \"..\"" },
         { "oci:/srv/../etc:1", "leads upward with \"..\"", "leads upward with \"..\"" },
-        { "oci:/srv/a:", "has a tag that is none", "has a tag that is none" },
-        { "oci:/srv/a:-x", "has a tag that is none", "has a tag that is none" },
-        { "oci:/srv/a:b:c", "has a tag that is none", "has a tag that is none" },
-        { "oci:/srv/a:b/c", "has a tag that is none", "has a tag that is none" },
+        { "oci:/srv/a:", "has an invalid tag", "has an invalid tag" },
+        { "oci:/srv/a:-x", "has an invalid tag", "has an invalid tag" },
+        { "oci:/srv/a:b:c", "has an invalid tag", "has an invalid tag" },
+        { "oci:/srv/a:b/c", "has an invalid tag", "has an invalid tag" },
         { "oci:/srv/a@sha256:12", "has a digest that is not sha256: and 64 hexadecimal digits",
           "has a digest that is not sha256: and 64 hexadecimal digits" },
         { ("oci:/srv/a@sha512:" HEX), "has a digest that is not sha256: and 64 hexadecimal digits",

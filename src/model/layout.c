@@ -9,7 +9,7 @@
 
 static const struct bh_field entry_rows[] = {
     BH_F(struct bh_layout_entry, forget, BH_FIELD_BOOL,
-         .doc = "nothing is declared any more; what stands is left alone"),
+         .doc = "nothing is declared; existing instances are left alone"),
     BH_F(struct bh_layout_entry, gpu, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 160,
          .doc = "\"GPU-...\", a node with a GPU's index, \"node/0\", or \"all\""),
     BH_F(struct bh_layout_entry, partitions, BH_FIELD_TEXTS, .max = BH_LAYOUT_PARTITIONS_MAX,
@@ -22,7 +22,7 @@ static const struct bh_fields entry_fields = BH_FIELDS("layout_entry", struct bh
 static const struct bh_field layout_rows[] = {
     BH_F(struct bh_layouts, layouts, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED, .of = &entry_fields,
          .max = BH_LAYOUT_ENTRIES_MAX,
-         .doc = "what shall stand on GPUs; those that are not named are left alone"),
+         .doc = "what must be ready on GPUs; those that are not named are left alone"),
 };
 const struct bh_fields bh_layout_fields = BH_FIELDS("layout", struct bh_layouts, layout_rows);
 
@@ -37,7 +37,7 @@ struct layout_words {
 static bh_rc
 layout_not_a_partition(const char *text, struct bh_err *err)
 {
-    bh_err_set(err, BH_INVALID, "\"%.40s\" is no partition of a layout", text);
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is not a partition of a layout", text);
     return bh_err_hint(err, "write a profile, as 3g.40gb, 3g.40gb@4 or \"1g.10gb x7\"");
 }
 
@@ -171,7 +171,7 @@ layout_no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_er
         if (!layout_fit(&some, 0, &empty))
             break;
     }
-    bh_err_set(err, BH_INVALID, "%s does not fit on a GPU of model %s beside the %u others",
+    bh_err_set(err, BH_INVALID, "%s does not fit on a GPU of model %s with the %u others",
                plan->partitions[plan->count - 1].profile->name, bh_model_facts(model)->name, plan->count - 1);
     return bh_err_hint(err, "the model has %u memory units and %u compute slices",
                        bh_model_facts(model)->memory_units, bh_model_facts(model)->compute_slices);

@@ -13,7 +13,7 @@ enum { BH_LAYOUT_PARTITIONS_MAX = 7, BH_LAYOUT_ENTRIES_MAX = 4096 };
 struct bh_layout_entry {
     const char *gpu;            /* "GPU-...", "node/0", or "all" */
     struct bh_texts partitions; /* "1g.10gb x7", "3g.40gb@4"; none: no instance at all */
-    bool forget;                /* nothing is declared any more; what stands is left alone */
+    bool forget;                /* nothing is declared; existing instances are left alone */
 };
 
 struct bh_layouts {

@@ -62,8 +62,8 @@ bh_cidr_parse(const char *text, struct bh_cidr *ret_cidr, struct bh_err *err)
 {
     if (network_read_cidr(text, ret_cidr))
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "\"%.40s\" is no IPv4 prefix", text);
-    return bh_err_hint(err, "write \"10.0.0.0/8\" with no bit set behind the prefix, or an address");
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is not an IPv4 prefix", text);
+    return bh_err_hint(err, "write \"10.0.0.0/8\" with no bit set after the prefix, or an address");
 }
 
 void
@@ -203,6 +203,6 @@ bh_bandwidth_parse(const char *text, uint64_t *ret_bps, struct bh_err *err)
         *ret_bps = amount;
         return BH_OK;
     }
-    bh_err_set(err, BH_INVALID, "\"%.40s\" is no bandwidth", text);
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is not a bandwidth", text);
     return bh_err_hint(err, "write \"100Mbit\", \"2Gbit\" or \"512kbit\"");
 }

@@ -115,7 +115,7 @@ bh_sandbox_path_fault(const char *path)
     if (path[1] == '\0')
         return "is the root itself";
     if (strlen(path) > BH_SANDBOX_PATH_MAX)
-        return "is longer than 1000 bytes, the most of a place inside a job";
+        return "is longer than 1000 bytes, the limit for a path inside a job";
     if (path[strlen(path) - 1] == '/')
         return "ends with a slash";
     for (const char *at = path; *at; at += strcspn(at, "/")) {

@@ -87,7 +87,7 @@ places_in_a_sandbox(void **state)
         path[i] = i % 200 == 0 ? '/' : 'a';
     path[BH_SANDBOX_PATH_MAX + 1] = '\0';
     BH_CHECK_STR("one too long", bh_sandbox_path_fault(path),
-                 "is longer than 1000 bytes, the most of a place inside a job");
+                 "is longer than 1000 bytes, the limit for a path inside a job");
     path[BH_SANDBOX_PATH_MAX] = path[BH_SANDBOX_PATH_MAX - 1] = '\0';
     BH_CHECK("long enough", !bh_sandbox_path_fault(path));
     path[200] = 'a';

@@ -14,7 +14,7 @@ enum { DAY_MIN = 1440, WEEK_MIN = 7 * DAY_MIN, ITEMS_MAX = 64, AHEAD_MAX_MIN = 1
 
 static const struct bh_field partitions_rows[] = {
     BH_F(struct bh_site_policy_partitions, partitions, BH_FIELD_TEXT,
-         .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "of it at once at most"),
+         .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "how many of it at once"),
     BH_F_OLD(struct bh_site_policy_partitions, partitions, "pieces", BH_FIELD_TEXT, .max = 16,
              .doc = "now partitions"),
     BH_F(struct bh_site_policy_partitions, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
@@ -30,33 +30,33 @@ static const struct bh_fields partitions_fields =
 static const struct bh_field policy_rows[] = {
     WORDS(contracts, "what on_preempt may be: requeue, suspend, never, checkpoint"),
     WORDS(datasets, "names of datasets and models; \"none\""),
-    WORDS(egress, "what jobs with egress reach: \"10.0.0.0/8 tcp 443\"; nothing where no policy says"),
-    WORDS(egress_deny, "prefixes that they do not, whoever allows them: \"172.16.0.0/12\""),
+    WORDS(egress, "what jobs with egress may reach: \"10.0.0.0/8 tcp 443\"; nothing without a policy"),
+    WORDS(egress_deny, "prefixes that they may not reach, even if allowed elsewhere: \"172.16.0.0/12\""),
     WORDS(hours, "when jobs may be submitted: \"mon-fri 08:00-18:00 +01:00\"; UTC without a zone"),
-    WORDS(images, "\"host\", \"dir:/srv/roots\", \"oci:/srv/images\" with what is below, "
+    WORDS(images, "\"host\", \"dir:/srv/roots\", \"oci:/srv/images\" with everything below, "
                   "\"oci:/srv/a:TAG\", \"oci:/srv/a@sha256\", \"sha256:HEX\""),
     WORDS(kinds, "batch, service, interactive"),
     WORDS(labels, "labels that a job must have: \"team\", \"env=dev|prod\""),
     AMOUNT(max_count, "partitions of each member"),
     AMOUNT(max_cpu, "cores of all members together"),
     AMOUNT(max_gang, "members"),
-    AMOUNT(max_jobs, "jobs that run or wait at once, with everything below"),
+    AMOUNT(max_jobs, "running and pending jobs at once, with everything below"),
     AMOUNT(max_memory, "main memory of all members together: \"64Gi\""),
     AMOUNT(max_partitions, "partitions of all members together"),
-    AMOUNT(max_pending, "jobs that wait at once, with everything below"),
+    AMOUNT(max_pending, "pending jobs at once, with everything below"),
     BH_F_OLD(struct bh_site_policy, max_partitions, "max_pieces", BH_FIELD_TEXT, .max = 32,
              .doc = "now max_partitions"),
     BH_F(struct bh_site_policy, max_sku_partitions, BH_FIELD_LIST, .of = &partitions_fields,
-         .max = BH_POLICY_SKUS_MAX, .doc = "partitions of a SKU that run or are waited for at once"),
+         .max = BH_POLICY_SKUS_MAX, .doc = "running and pending partitions of a SKU at once"),
     BH_F_OLD(struct bh_site_policy, max_sku_partitions, "max_sku_pieces", BH_FIELD_LIST,
              .of = &partitions_fields, .max = BH_POLICY_SKUS_MAX, .doc = "now max_sku_partitions"),
     AMOUNT(max_time_limit, "\"24h\"; a job without a limit is over it"),
-    WORDS(models, "GPU models; every one that keeps the job's SKU must be named"),
-    WORDS(mounts, "folders, with what is below: \"/data\", \"rw:/scratch\"; \"none\""),
+    WORDS(models, "GPU models; every model that offers the job's SKU must be named"),
+    WORDS(mounts, "folders, with everything below: \"/data\", \"rw:/scratch\"; \"none\""),
     WORDS(networks, "none, tenant, egress"),
     WORDS(priorities, "low, normal, high, urgent"),
-    BH_F(struct bh_site_policy, require_time_limit, BH_FIELD_BOOL, .doc = "a job must say its time limit"),
-    WORDS(resolvers, "DNS servers of jobs with egress; egress beside it must allow udp 53 there"),
+    BH_F(struct bh_site_policy, require_time_limit, BH_FIELD_BOOL, .doc = "a job must set a time limit"),
+    WORDS(resolvers, "DNS servers of jobs with egress; egress of this policy must allow udp 53 to them"),
     WORDS(skus, "names of SKUs"),
 };
 const struct bh_fields bh_site_policy_fields = BH_FIELDS("policy", struct bh_site_policy, policy_rows);
@@ -246,8 +246,8 @@ policy_read_all_hours(const struct bh_texts *list, struct bh_policy_rules *rules
     for (uint32_t i = 0; i < list->count; i++)
         if (!policy_read_hours(list->items[i], &rules->hours[i])) {
             bh_err_set(err, BH_INVALID, "hours[%" PRIu32 "]: \"%.60s\" is not understood", i, list->items[i]);
-            return bh_err_hint(err, "write \"mon-fri 08:00-18:00 +01:00\"; from midnight on is "
-                                    "another entry");
+            return bh_err_hint(
+                err, "write \"mon-fri 08:00-18:00 +01:00\"; use a second entry for the time after midnight");
         }
     rules->hour_count = list->count;
     return BH_OK;
@@ -496,8 +496,9 @@ policy_check_lists(const struct bh_site_policy *policy, struct bh_err *err)
 
         if (list->items && list->count == 0) {
             bh_err_set(err, BH_INVALID, "%s: an empty list", lists[l].entry);
-            return bh_err_hint(err, "name what is allowed, or leave it out to allow all; "
-                                    "mounts and datasets take \"none\"");
+            return bh_err_hint(
+                err,
+                "list what is allowed, or leave it out to allow all; mounts and datasets accept \"none\"");
         }
         for (uint32_t i = 0; i < list->count; i++)
             if (!lists[l].valid(list->items[i]))
@@ -533,7 +534,7 @@ policy_check_resolvers(const struct bh_site_policy *policy, struct bh_err *err)
         if (policy_reaches_resolver(&policy->egress, resolver))
             continue;
         bh_err_set(err, BH_INVALID, "resolvers[%" PRIu32 "]: egress does not allow %.20s", i, resolver);
-        return bh_err_hint(err, "add \"%.20s udp 53\" to egress beside it", resolver);
+        return bh_err_hint(err, "add \"%.20s udp 53\" to egress of this policy", resolver);
     }
     return BH_OK;
 }

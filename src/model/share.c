@@ -211,9 +211,9 @@ share_parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, u
     parts = bytes * BH_GPU_PARTS / whole;
     if (bytes * BH_GPU_PARTS % whole) {
         if (words->rounding == BH_ROUNDING_NONE) {
-            bh_err_set(err, BH_INVALID, "memory: %.20s is no whole number of parts of %s's %u MiB",
+            bh_err_set(err, BH_INVALID, "memory: %.20s is not a whole number of parts of %s's %u MiB",
                        words->memory, bh_model_facts(model)->name, bh_model_facts(model)->memory_mib);
-            return bh_err_hint(err, "say rounding: up for %" PRIu64 " of %d parts, or down for %" PRIu64,
+            return bh_err_hint(err, "set rounding: up for %" PRIu64 " of %d parts, or down for %" PRIu64,
                                parts + 1, BH_GPU_PARTS, parts);
         }
         parts += words->rounding == BH_ROUNDING_UP;

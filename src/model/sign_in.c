@@ -28,22 +28,21 @@ static const char *const auth_names[BH_CLIENT_AUTHS] = {
 
 static const struct bh_field issuer_rows[] = {
     BH_F_ENUM(struct bh_site_issuer, client_auth, auth_names,
-              .doc = "how Bulkhead proves itself to it; client_secret_basic where a secret is "
-                     "named, else none"),
+              .doc =
+                  "how Bulkhead authenticates to it; client_secret_basic where a secret is named, else none"),
     BH_F(struct bh_site_issuer, client_id, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 255,
-         .doc = "what Bulkhead is registered as there"),
+         .doc = "the client id that Bulkhead is registered with"),
     BH_F(struct bh_site_issuer, client_secret, BH_FIELD_TEXT, .max = 63,
          .doc = "name of the file in bulkheadd's secrets_dir that holds the secret or key"),
     BH_F(struct bh_site_issuer, groups_claim, BH_FIELD_TEXT, .max = 255,
-         .doc = "claim with a person's groups; \"groups\" when absent"),
-    BH_F(struct bh_site_issuer, loopback, BH_FIELD_BOOL,
-         .doc = "http on this machine will do, for trying things out"),
+         .doc = "claim with a user's groups; \"groups\" when absent"),
+    BH_F(struct bh_site_issuer, loopback, BH_FIELD_BOOL, .doc = "allow http on this machine, for trials"),
     BH_F(struct bh_site_issuer, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
-         .doc = "\"corp\"; people's and groups' names begin with it"),
+         .doc = "\"corp\"; names of users and groups begin with it"),
     BH_F(struct bh_site_issuer, scope, BH_FIELD_TEXT, .max = 255,
-         .doc = "what is asked for; \"openid profile\" when absent"),
+         .doc = "scopes to request; \"openid profile\" when absent"),
     BH_F(struct bh_site_issuer, second_factor, BH_FIELD_BOOL,
-         .doc = "it asks for a second factor at every sign-in: no other is asked for here"),
+         .doc = "it asks for a second factor at every sign-in: Bulkhead asks for none"),
     BH_F(struct bh_site_issuer, url, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = URL_MAX,
          .doc = "its issuer: \"https://id.example.org/realms/main\""),
 };
@@ -51,30 +50,32 @@ static const struct bh_fields issuer_fields = BH_FIELDS("issuer", struct bh_site
 
 static const struct bh_field step_up_rows[] = {
     BH_F_ENUM(struct bh_site_step_up, level, bh_level_names, .flags = BH_FIELD_REQUIRED,
-              .doc = "what must have been shown: code or passkey; none asks for nothing"),
+              .doc = "required factor: none, code or passkey"),
     BH_F(struct bh_site_step_up, verb, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = VERB_MAX,
          .doc = "\"site.apply\""),
     BH_F(struct bh_site_step_up, within, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "how long ago at most: \"5m\" when absent"),
+         .doc = "how recent it must be: \"5m\" when absent"),
 };
 static const struct bh_fields step_up_fields = BH_FIELDS("step_up", struct bh_site_step_up, step_up_rows);
 
 static const struct bh_field sign_in_rows[] = {
     BH_F(struct bh_site_sign_in, address, BH_FIELD_TEXT, .max = URL_MAX,
-         .doc = "of this site for browsers: \"https://gpu.example.org\"; providers send people "
-                "back there, and passkeys hold for it"),
-    BH_F_ENUM(struct bh_site_sign_in, factor, rule_names,
-              .doc = "what local accounts show beside a password: code (a passkey will do, too), "
-                     "passkey, or nothing where optional; code when absent"),
+         .doc = "of this site for browsers: \"https://gpu.example.org\"; providers redirect to it, and "
+                "passkeys are bound to it"),
+    BH_F_ENUM(
+        struct bh_site_sign_in, factor, rule_names,
+        .doc =
+            "second factor of local accounts: code (or a passkey), passkey, or optional; code when absent"),
     BH_F(struct bh_site_sign_in, idle, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "a session that is not used so long ends; \"30m\" when absent"),
+         .doc = "a session ends after this time without use; \"30m\" when absent"),
     BH_F(struct bh_site_sign_in, issuers, BH_FIELD_LIST, .of = &issuer_fields, .max = BH_ISSUERS_MAX,
-         .doc = "OpenID providers that people sign in with"),
+         .doc = "OpenID providers that users sign in with"),
     BH_F(struct bh_site_sign_in, life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "every session ends then; \"12h\" when absent"),
-    BH_F(struct bh_site_sign_in, step_up, BH_FIELD_LIST, .of = &step_up_fields, .max = BH_STEP_UPS_MAX,
-         .doc = "verbs that take somebody who has just shown that it is him; what is not listed "
-                "is as tables/step_up.tbl has it"),
+         .doc = "every session ends after this time; \"12h\" when absent"),
+    BH_F(
+        struct bh_site_sign_in, step_up, BH_FIELD_LIST, .of = &step_up_fields, .max = BH_STEP_UPS_MAX,
+        .doc =
+            "verbs that need a recent second factor; verbs that are not listed are as in tables/step_up.tbl"),
 };
 const struct bh_fields bh_site_sign_in_fields = BH_FIELDS("sign_in", struct bh_site_sign_in, sign_in_rows);
 
@@ -190,7 +191,7 @@ in_check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
     if (issuer->client_secret
         && (!sign_in_is_plain(issuer->client_secret, 63) || issuer->client_secret[0] == '.'
             || strchr(issuer->client_secret, '/')))
-        return bh_err_set(err, BH_INVALID, "client_secret: is no plain file name");
+        return bh_err_set(err, BH_INVALID, "client_secret: is not a plain file name");
     return BH_OK;
 }
 
@@ -205,7 +206,7 @@ in_check_issuer(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_er
     if (bh_sign_in_issuer(sign_in, own->name, strlen(own->name)) != own)
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (!local && strncmp(own->url, "https://", 8) != 0)
-        return bh_err_set(err, BH_INVALID, "url: is no https address");
+        return bh_err_set(err, BH_INVALID, "url: is not an https address");
     if (!sign_in_is_plain(own->url, URL_MAX) || !sign_in_is_plain(own->client_id, 255))
         return bh_err_set(err, BH_INVALID, "url or client_id is empty or has control characters");
     return in_check_client(own, err);
@@ -218,7 +219,7 @@ in_check_step_up(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_e
     const struct bh_site_step_up *rows = sign_in->step_up.items;
 
     if (!in_is_verb(rows[at].verb)) {
-        bh_err_set(err, BH_INVALID, "is no verb that a role allows");
+        bh_err_set(err, BH_INVALID, "is not a verb that a role allows");
         return bh_err_hint(err, "man bulkhead-site lists them under ROLES");
     }
     for (uint32_t i = 0; i < at; i++)
@@ -246,7 +247,7 @@ bh_sign_in_check(const struct bh_site_sign_in *sign_in, struct bh_err *err)
         if ((rc = in_check_step_up(sign_in, i, err)) != BH_OK)
             bh_err_wrap(err, "step_up[%" PRIu32 "] %.40s", i, step_ups[i].verb);
     if (rc == BH_OK && sign_in->issuers.count && !sign_in->address) {
-        rc = bh_err_set(err, BH_INVALID, "address: is missing; providers send people back there");
+        rc = bh_err_set(err, BH_INVALID, "address: is missing; providers redirect to it");
         bh_err_hint(err, "add address: https://HOST, as browsers reach bulkheadd");
     }
     return rc == BH_OK ? rc : bh_err_wrap(err, "sign_in");

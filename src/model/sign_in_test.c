@@ -44,7 +44,7 @@ what_is_wrong_is_named(void **state)
           "url: http://127.0.0.1:8, client_id: b}]",
           BH_INVALID, "url" },
         { "a secret elsewhere", CORP ", client_secret: ../audit.key}]", BH_INVALID,
-          "client_secret: is no plain file name" },
+          "client_secret: is not a plain file name" },
         { "a hidden secret", CORP ", client_secret: .x}]", BH_INVALID, "client_secret" },
         { "a key without one", CORP ", client_auth: private_key_jwt}]", BH_INVALID, "client_auth" },
         { "a secret for nothing", CORP ", client_auth: none, client_secret: x}]", BH_INVALID,
@@ -55,7 +55,7 @@ what_is_wrong_is_named(void **state)
         { "a life too long", "life: 31d", BH_RANGE, "life" },
         { "a step-up", "step_up: [{verb: job.submit, level: passkey, within: 1m}]", BH_OK, "" },
         { "a step-up of no verb", "step_up: [{verb: job.fly, level: code}]", BH_INVALID,
-          "step_up[0] job.fly: is no verb" },
+          "step_up[0] job.fly: is not a verb" },
         { "a step-up twice",
           "step_up: [{verb: job.submit, level: code}, "
           "{verb: job.submit, level: none}]",

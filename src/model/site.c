@@ -33,7 +33,7 @@ static const char *const period_names[BH_PERIODS] = {
 
 static const struct bh_field quota_rows[] = {
     BH_F(struct bh_site_quota, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "partitions or GPUs kept for it; none when absent"),
+         .doc = "partitions or GPUs guaranteed to it; none when absent"),
     BH_F(struct bh_site_quota, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "of the guarantee, what others may borrow while it is idle"),
     BH_F(struct bh_site_quota, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -56,13 +56,13 @@ static const struct bh_fields budget_fields = BH_FIELDS("budget", struct bh_site
 
 static const struct bh_field tenant_rows[] = {
     BH_F_ENUM(struct bh_site_tenant, boundary, bh_boundary_names,
-              .doc = "what must stand between its subtree and everything outside; by kind "
-                     "when absent"),
+              .doc = "isolation between its subtree and everything outside; by kind when absent"),
     BH_F(struct bh_site_tenant, budget, BH_FIELD_STRUCT, .of = &budget_fields,
-         .doc = "nothing more of it starts when this is spent"),
-    BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL, .doc = "no common node with anybody outside"),
+         .doc = "none of its jobs starts when this is spent"),
+    BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL,
+         .doc = "its nodes are shared with no tenant outside"),
     BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
+         .doc = "GPUs guaranteed to it: \"1\", \"0.5\", \"3/7\"; none when absent"),
     BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
     BH_F(struct bh_site_tenant, legal_hold, BH_FIELD_BOOL,
          .doc = "keys of it and those below it are not destroyed, and it is not removed"),
@@ -72,8 +72,8 @@ static const struct bh_field tenant_rows[] = {
     BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once, with everything below; unlimited when absent"),
     BH_F(struct bh_site_tenant, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "its jobs make way for nobody outside before they have run so long: "
-                "\"10m\"; the site's when absent"),
+         .doc = "its jobs are not preempted for jobs outside before they have run this long: \"10m\"; the "
+                "site's when absent"),
     BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
          .doc = "path: \"acme/vision\"; parents come first"),
     BH_F(struct bh_site_tenant, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
@@ -84,24 +84,27 @@ static const struct bh_field tenant_rows[] = {
     BH_F(struct bh_site_tenant, user_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once of one user, with everything below"),
     BH_F(struct bh_site_tenant, weight, BH_FIELD_U32,
-         .doc = "share beside its siblings of what is not guaranteed; 100 when absent"),
+         .doc = "weight among its siblings for what is not guaranteed; 100 when absent"),
 };
 static const struct bh_fields tenant_fields = BH_FIELDS("tenant", struct bh_site_tenant, tenant_rows);
 
 static const struct bh_field model_rows[] = {
     BH_F(struct bh_site_sku_model, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "of a share: the cap on its GPU memory, \"18Gi\" or \"20%\"; as much as each of "
-                "so many shares can have, when absent"),
+         .doc =
+             "of a share: the cap on its GPU memory, \"18Gi\" or \"20%\"; an equal part for as many shares "
+             "as fit, when absent"),
     BH_F_ENUM(struct bh_site_sku_model, mode, bh_share_mode_names,
-              .doc = "of a share: work_conserving, hard (never more than the share), latency "
-                     "(for interactive jobs), multiplexed (the whole GPU in turns)"),
+              .doc =
+                  "of a share: work_conserving, hard (never more than the share), latency (for interactive "
+                  "jobs), multiplexed (the whole GPU in time slices)"),
     BH_F(struct bh_site_sku_model, model, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 32,
          .doc = "GPU model: \"H100-80GB\""),
     BH_F(struct bh_site_sku_model, profile, BH_FIELD_TEXT, .max = 24,
-         .doc = "MIG profile \"1g.10gb\", or \"whole\"; or else a share"),
+         .doc = "MIG profile \"1g.10gb\", or \"whole\"; or share"),
     BH_F_ENUM(struct bh_site_sku_model, rounding, bh_rounding_names,
-              .doc = "of a share's memory that is no whole number of parts, of which a GPU has "
-                     "4200: up, down; none refuses it"),
+              .doc =
+                  "of a share's memory to whole parts, of which a GPU has 4200: up, down; none refuses other "
+                  "amounts"),
     BH_F(struct bh_site_sku_model, share, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "a share of a GPU's compute in the place of a profile: \"25%\", \"1/4\""),
 };
@@ -109,26 +112,28 @@ static const struct bh_fields sku_model_fields = BH_FIELDS("sku_model", struct b
 
 static const struct bh_field sku_rows[] = {
     BH_F(struct bh_site_sku, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "cores that one piece brings; the node's share when absent"),
+         .doc = "cores for one partition; the node's share when absent"),
     BH_F_ENUM(struct bh_site_sku, grade, grade_names, .flags = BH_FIELD_REQUIRED,
               .doc = "weakest isolation it promises: A dedicated node, B whole GPU, C MIG"),
-    BH_F_ENUM(struct bh_site_sku, managed, bh_managed_names,
-              .doc = "of shares: managed memory (cuMemAllocManaged) counts against the cap: charge "
-                     "(also when absent); does not: host; is not to be had: refuse"),
+    BH_F_ENUM(
+        struct bh_site_sku, managed, bh_managed_names,
+        .doc = "of shares: managed memory (cuMemAllocManaged): charge counts it against the cap (also when "
+               "absent), host does not, refuse forbids it"),
     BH_F(struct bh_site_sku, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "main memory that one piece brings: \"8Gi\"; the node's share when absent"),
+         .doc = "main memory for one partition: \"8Gi\"; the node's share when absent"),
     BH_F(struct bh_site_sku, models, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED, .of = &sku_model_fields,
-         .max = BH_SITE_SKU_MODELS_MAX, .doc = "what keeps the promise on each GPU model"),
+         .max = BH_SITE_SKU_MODELS_MAX, .doc = "what provides it on each GPU model"),
     BH_F(struct bh_site_sku, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
          .doc = "\"small\""),
-    BH_F_ENUM(struct bh_site_sku, over_cap, bh_over_cap_names,
-              .doc = "of shares: what is done about a job that has more GPU memory than its cap, as "
-                     "the driver sees it: warn (also when absent), throttle, stop"),
+    BH_F_ENUM(
+        struct bh_site_sku, over_cap, bh_over_cap_names,
+        .doc = "of shares: action on a job that has more GPU memory than its cap, as the driver reports it: "
+               "warn (also when absent), throttle, stop"),
     BH_F_ENUM(struct bh_site_sku, over_time, bh_over_time_names,
-              .doc = "of shares: what is done about a job that runs on its GPU out of its turns, by "
-                     "the driver's samples: warn (also when absent), stop"),
+              .doc = "of shares: action on a job that uses its GPU outside its time slices, by the driver's "
+                     "samples: warn (also when absent), stop"),
     BH_F(struct bh_site_sku, price, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "of one piece and hour, in the site's currency: \"0.85\"; free when absent"),
+         .doc = "of one partition for an hour, in the site's currency: \"0.85\"; free when absent"),
 };
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_site_sku, sku_rows);
 
@@ -136,12 +141,11 @@ static const struct bh_field principal_rows[] = {
     BH_F(struct bh_site_principal, account, BH_FIELD_BOOL,
          .doc = "may have a password and a second factor here"),
     BH_F(struct bh_site_principal, break_glass, BH_FIELD_BOOL,
-         .doc = "may be an admin of the site for an hour, when need be; everybody is told"),
+         .doc = "may become an admin of the site for an hour in an emergency; every user sees it"),
     BH_F(struct bh_site_principal, default_tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
-         .doc = "tenant of its jobs that name none; without it the one that it may submit to, if there "
-                "is only one"),
+         .doc = "tenant of its jobs that name none; when absent the only tenant that it may submit to"),
     BH_F(struct bh_site_principal, identity, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
-         .doc = "who it is at an issuer: \"corp/SUBJECT\""),
+         .doc = "its identity at an issuer: \"corp/SUBJECT\""),
     BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
          .doc = "\"alice\""),
     BH_F(struct bh_site_principal, service, BH_FIELD_BOOL, .doc = "an account of a program"),
@@ -166,26 +170,26 @@ static const struct bh_fields binding_fields = BH_FIELDS("binding", struct bh_si
 static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_site_gpu, cordoned, BH_FIELD_BOOL, .doc = "takes no new work"),
     BH_F(struct bh_site_gpu, managed, BH_FIELD_BOOL,
-         .doc = "Bulkhead may change it; others are shown and left alone"),
+         .doc = "Bulkhead may change it; other GPUs are listed and left alone"),
     BH_F(struct bh_site_gpu, oversubscribe, BH_FIELD_U32,
          .doc = "percent of its compute that shares may be promised together, 100 to 1000; 100 "
                 "when absent"),
     BH_F(struct bh_site_gpu, shared, BH_FIELD_BOOL,
-         .doc = "it may be shared (docs/shares.md) while nothing else stands on it"),
+         .doc = "it may be shared (docs/shares.md) while it has no other partitions"),
     BH_F(struct bh_site_gpu, uuid, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 47,
          .doc = "\"GPU-...\", or \"all\""),
 };
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_site_gpu, gpu_rows);
 
 static const struct bh_field pool_rows[] = {
-    BH_F_ENUM(struct bh_site_pool, layout, bh_pool_layout_names,
-              .doc = "what its GPUs are kept for while others have room: development, partitions "
-                     "of less than half a GPU; production, of more; balanced, every second GPU "
-                     "for either; on-demand, anything"),
-    BH_F(struct bh_site_pool, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 63,
-         .doc = "what people call it"),
+    BH_F_ENUM(
+        struct bh_site_pool, layout, bh_pool_layout_names,
+        .doc =
+            "what its GPUs are preferred for: development, partitions of less than half a GPU; production, "
+            "larger ones; balanced, every second GPU for either; on-demand, any"),
+    BH_F(struct bh_site_pool, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 63, .doc = "its name"),
     BH_F(struct bh_site_pool, nodes, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED, .max = 4096,
-         .doc = "names of nodes; \"all\" is those that no other pool names"),
+         .doc = "names of nodes; \"all\" means those in no other pool"),
 };
 static const struct bh_fields pool_fields = BH_FIELDS("pool", struct bh_site_pool, pool_rows);
 
@@ -193,7 +197,7 @@ static const struct bh_field mount_rows[] = {
     BH_F(struct bh_site_mount, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_FILE_PATH_MAX,
          .doc = "folder of the node that jobs may mount"),
     BH_F(struct bh_site_mount, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
-         .doc = "whose jobs, with everything below; \"*\" is all"),
+         .doc = "tenant whose jobs may mount it, with everything below; \"*\" is all"),
     BH_F(struct bh_site_mount, write, BH_FIELD_BOOL, .doc = "also writable"),
 };
 static const struct bh_fields site_mount_fields = BH_FIELDS("site_mount", struct bh_site_mount, mount_rows);
@@ -205,48 +209,50 @@ static const char *const switch_names[BH_SITE_SWITCHES] = {
 
 static const struct bh_field scheduling_rows[] = {
     BH_F(struct bh_site_scheduling, assumed_run, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "how long a job without a time limit is taken to run where room is "
-                "kept for another; \"24h\" when absent"),
-    BH_F_ENUM(struct bh_site_scheduling, backfill, switch_names,
-              .doc = "whether jobs that end in time may use room that the first one waits for; "
-                     "on when absent"),
+         .doc = "run time that reservations assume for a job without a time limit; \"24h\" when absent"),
+    BH_F_ENUM(
+        struct bh_site_scheduling, backfill, switch_names,
+        .doc = "whether jobs that end in time may use capacity that is reserved for the first job; on when "
+               "absent"),
     BH_F(struct bh_site_scheduling, burn_in, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "how long a GPU that was reset is watched before it gets work; \"1m\" when "
                 "absent"),
-    BH_F_ENUM(struct bh_site_scheduling, defrag, bh_defrag_mode_names,
-              .doc = "whether jobs that bear it are stopped and started elsewhere so that others "
-                     "find room: suggest shows plans, on carries them out; off when absent"),
+    BH_F_ENUM(
+        struct bh_site_scheduling, defrag, bh_defrag_mode_names,
+        .doc =
+            "whether jobs that allow it are stopped and started elsewhere to make room for others: suggest "
+            "shows plans, on applies them; off when absent"),
     BH_F(struct bh_site_scheduling, defrag_gain_percent, BH_FIELD_U32,
-         .doc = "what such a plan gains is at least so much of what it loses, 100 or more; 200 "
-                "when absent"),
+         .doc = "gain of such a plan, in percent of what it loses, at least 100; 200 when absent"),
     BH_F(struct bh_site_scheduling, defrag_gpu_hours, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 40,
          .doc = "work that moves may lose in an hour, in GPU-hours; 4 when absent"),
     BH_F(struct bh_site_scheduling, defrag_moves, BH_FIELD_U32,
          .doc = "jobs moved in an hour at most; 10 when absent"),
     BH_F(struct bh_site_scheduling, defrag_rest, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "how long a job that was moved is not moved again; \"6h\" when absent"),
+         .doc = "time before a moved job may be moved again; \"6h\" when absent"),
     BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "what tenants used counts half after it, a minute to 366 days, or "
-                "\"never\"; 7 days when absent"),
-    BH_F_ENUM(struct bh_site_scheduling, hotspots, switch_names,
-              .doc = "whether new work goes to nodes that are expected to be full soon only when "
-                     "no other has room; off when absent"),
-    BH_F_ENUM(struct bh_site_scheduling, lending, bh_lending_names,
-              .doc = "what others may have of an idle guarantee: all that its tenant lends, or "
-                     "by forecast only what the tenant is not expected to want soon; all when "
-                     "absent"),
+         .doc =
+             "time after which past use counts half, a minute to 366 days, or \"never\"; 7 days when absent"),
+    BH_F_ENUM(
+        struct bh_site_scheduling, hotspots, switch_names,
+        .doc = "whether new work avoids nodes that are expected to be full soon while others have capacity; "
+               "off when absent"),
+    BH_F_ENUM(
+        struct bh_site_scheduling, lending, bh_lending_names,
+        .doc = "what others may borrow of an idle guarantee: all that its tenant lends, or by forecast only "
+               "what the tenant is not expected to need soon; all when absent"),
     BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "no job makes way for another before it has run so long: \"10m\"; "
-                "none when absent"),
+         .doc = "no job is preempted before it has run this long: \"10m\"; none when absent"),
     BH_F_ENUM(struct bh_site_scheduling, order, bh_queue_order_names,
-              .doc = "who comes next of those whom no guarantee covers: fair_tree by use over "
-                     "weight, drf by what is held just now, fifo; fair_tree when absent"),
+              .doc =
+                  "order of jobs beyond guarantees: fair_tree by use over weight, drf by present use, fifo; "
+                  "fair_tree when absent"),
     BH_F_ENUM(struct bh_site_scheduling, preshape, switch_names,
-              .doc = "whether MIG instances that are expected to be asked for soon are carved "
-                     "before; off when absent"),
-    BH_F_ENUM(struct bh_site_scheduling, spread_kinds, switch_names,
-              .doc = "keep batch jobs on other nodes than services and interactive ones, "
-                     "where both have room"),
+              .doc = "whether MIG instances are carved ahead of expected demand; off when absent"),
+    BH_F_ENUM(
+        struct bh_site_scheduling, spread_kinds, switch_names,
+        .doc =
+            "keep batch jobs on different nodes than service and interactive jobs while both have capacity"),
 };
 static const struct bh_fields scheduling_fields =
     BH_FIELDS("scheduling", struct bh_site_scheduling, scheduling_rows);
@@ -254,20 +260,20 @@ static const struct bh_fields scheduling_fields =
 static const struct bh_field site_rows[] = {
     BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields, .doc = "who holds which role where"),
     BH_F(struct bh_site, datasets, BH_FIELD_LIST, .of = &bh_site_dataset_fields,
-         .doc = "data and models that jobs mount by name, and who may"),
+         .doc = "data and models that jobs mount by name, and who may mount them"),
     BH_F(struct bh_site, gpus, BH_FIELD_LIST, .of = &gpu_fields, .doc = "GPUs that Bulkhead may use"),
     BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
          .doc = "folders that jobs may mount"),
     BH_F(struct bh_site, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
-         .doc = "what may be submitted at all"),
+         .doc = "what may be submitted"),
     BH_F(struct bh_site, pools, BH_FIELD_LIST, .of = &pool_fields,
-         .doc = "nodes whose GPUs are kept for small or large partitions"),
+         .doc = "nodes whose GPUs are preferred for small or large partitions"),
     BH_F(struct bh_site, principals, BH_FIELD_LIST, .of = &principal_fields,
-         .doc = "people and service accounts"),
+         .doc = "users and service accounts"),
     BH_F(struct bh_site, scheduling, BH_FIELD_STRUCT, .of = &scheduling_fields,
          .doc = "how the whole site schedules"),
     BH_F(struct bh_site, sign_in, BH_FIELD_STRUCT, .of = &bh_site_sign_in_fields,
-         .doc = "how people sign in, and what asks them again"),
+         .doc = "how users sign in, and which actions need a second factor again"),
     BH_F(struct bh_site, skus, BH_FIELD_LIST, .of = &sku_fields, .doc = "the sizes a job can ask for"),
     BH_F(struct bh_site, tenants, BH_FIELD_LIST, .of = &tenant_fields, .doc = "the tree of tenants"),
 };

@@ -91,7 +91,7 @@ static bh_rc
 check_refuse_twice(struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "declared twice");
-    return bh_err_hint(err, "take one of the two out, or give it a name of its own");
+    return bh_err_hint(err, "remove one of the two, or give it a different name");
 }
 
 /* A limit, a guarantee within it, and how much of that is lent. */
@@ -130,7 +130,7 @@ check_budget(const struct bh_site_budget *budget, struct bh_err *err)
     if (rc == BH_OK)
         rc = check_read_amount("money", budget->money, BH_MONEY_UNIT, &amount, err);
     if (rc == BH_OK && budget->period != BH_PERIOD_NONE && !budget->gpu_hours && !budget->money)
-        rc = bh_err_set(err, BH_INVALID, "neither gpu_hours nor money is said");
+        rc = bh_err_set(err, BH_INVALID, "neither gpu_hours nor money is set");
     return rc == BH_OK ? rc : bh_err_wrap(err, "budget");
 }
 
@@ -331,11 +331,11 @@ check_share(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
     struct bh_share share;
 
     if (!entry->share || entry->profile)
-        return bh_err_set(err, BH_INVALID, "say a profile or a share of it, not %s",
+        return bh_err_set(err, BH_INVALID, "give either a profile or a share, not %s",
                           entry->profile ? "both" : "neither");
     if (sku->grade < BH_GRADE_F) {
-        bh_err_set(err, BH_INVALID, "a share cannot keep grade %s", bh_grade_names[sku->grade]);
-        return bh_err_hint(err, "promise grade F, or use a profile");
+        bh_err_set(err, BH_INVALID, "a share cannot provide grade %s", bh_grade_names[sku->grade]);
+        return bh_err_hint(err, "use grade F, or a profile");
     }
     return bh_share_parse(bh_model_find(entry->model), &words, &share, err);
 }
@@ -375,9 +375,9 @@ check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
     if (!whole && !bh_profile_find(model, entry->profile))
         return check_refuse_profile(model, entry, err);
     if (!whole && bh_grade_meets(sku->grade, BH_GRADE_B)) {
-        bh_err_set(err, BH_INVALID, "a MIG instance (%s) cannot keep grade %s", entry->profile,
+        bh_err_set(err, BH_INVALID, "a MIG instance (%s) cannot provide grade %s", entry->profile,
                    bh_grade_names[sku->grade]);
-        return bh_err_hint(err, "promise grade C, or use profile \"whole\"");
+        return bh_err_hint(err, "use grade C, or profile \"whole\"");
     }
     return BH_OK;
 }
@@ -404,7 +404,7 @@ check_models(const struct bh_site_sku *sku, struct bh_err *err)
         shares = shares || models[i].share;
     }
     if ((sku->over_cap || sku->over_time || sku->managed) && !shares)
-        return bh_err_set(err, BH_INVALID, "%s is of shares, and it has none",
+        return bh_err_set(err, BH_INVALID, "%s is for shares, and it has none",
                           sku->over_cap    ? "over_cap"
                           : sku->over_time ? "over_time"
                                            : "managed");
@@ -424,12 +424,12 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (check_sku_named(site, sku->name, at))
         return check_refuse_twice(err);
     if (sku->grade == BH_GRADE_NONE)
-        return bh_err_set(err, BH_INVALID, "promises no grade");
+        return bh_err_set(err, BH_INVALID, "has no grade");
     if (sku->grade == BH_GRADE_D || sku->grade == BH_GRADE_E) {
         bh_err_set(err, BH_INVALID, "grade %s (%s) is not offered: not verified on hardware",
                    bh_grade_names[sku->grade],
                    sku->grade == BH_GRADE_D ? "memory limited by the driver" : "MPS");
-        return bh_err_hint(err, "promise grade C (a MIG instance) or B (a whole GPU)");
+        return bh_err_hint(err, "use grade C (a MIG instance) or B (a whole GPU)");
     }
     rc = sku->cpu ? bh_spec_parse_cpu(sku->cpu, &milli, err) : BH_OK;
     if (rc != BH_OK)
@@ -454,7 +454,7 @@ check_refuse_taken(const char *what, const struct bh_site_principal *has, struct
         bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", has->uid, has->name);
     else
         bh_err_set(err, BH_INVALID, "identity: is %s already", has->name);
-    return bh_err_hint(err, "one %s is one principal: give this one another, or bind roles to %.80s", what,
+    return bh_err_hint(err, "one %s is one principal: use a different one here, or bind roles to %.80s", what,
                        has->name);
 }
 
@@ -469,8 +469,8 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (check_principal_named(site, own->name, at))
         return check_refuse_twice(err);
     if (own->uid == UID_NOBODY || own->uid == UINT32_MAX) {
-        bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
-        return bh_err_hint(err, "`id -u NAME` says a person's");
+        bh_err_set(err, BH_INVALID, "uid %" PRIu32 " cannot be a principal's", own->uid);
+        return bh_err_hint(err, "`id -u NAME` shows a user's");
     }
     if (own->uid == 0 && !own->service && !own->account && !own->identity) {
         bh_err_set(err, BH_INVALID, "has no uid, account or identity, and is not a service");
@@ -483,7 +483,7 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "default_tenant: no tenant %.130s in this file",
                           own->default_tenant);
     if (own->identity && !bh_sign_in_names(&site->sign_in, own->identity))
-        return bh_err_set(err, BH_INVALID, "identity: is no ISSUER/SUBJECT of sign_in.issuers");
+        return bh_err_set(err, BH_INVALID, "identity: is not an ISSUER/SUBJECT of sign_in.issuers");
     for (uint32_t i = 0; i < at; i++)
         if (own->uid && principals[i].uid == own->uid)
             return check_refuse_taken("uid", &principals[i], err);
@@ -502,10 +502,10 @@ check_binding(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "role is missing");
     if (!!own->principal + !!own->gid + !!own->group != 1) {
         bh_err_set(err, BH_INVALID, "needs one of principal, gid and group");
-        return bh_err_hint(err, "gid 0 cannot be bound: root holds every verb already");
+        return bh_err_hint(err, "gid 0 cannot be bound: root has every verb already");
     }
     if (own->group && !bh_sign_in_names(&site->sign_in, own->group)) {
-        bh_err_set(err, BH_INVALID, "group: is no ISSUER/GROUP of sign_in.issuers");
+        bh_err_set(err, BH_INVALID, "group: is not an ISSUER/GROUP of sign_in.issuers");
         return bh_err_hint(err, "a group of a provider: \"corp/ml-admins\"");
     }
     if (own->principal && !check_principal_named(site, own->principal, site->principals.count)) {

@@ -97,7 +97,7 @@ static const struct {
     { "no user may run", "tenants: [{name: a, user_limit: 0}]", BH_RANGE,
       "tenants[0] a: user_limit: must be more than nothing" },
     { "budget of nothing", "tenants: [{name: a, budget: {period: day}}]", BH_INVALID,
-      "tenants[0] a: budget: neither gpu_hours nor money is said" },
+      "tenants[0] a: budget: neither gpu_hours nor money is set" },
     { "budget's money", "tenants: [{name: a, budget: {period: day, money: 0.0000001}}]", BH_INVALID,
       "tenants[0] a: budget: money: \"0.0000001\" does not divide: a whole has "
       "1000000 parts" },
@@ -106,7 +106,7 @@ static const struct {
     { "profile", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 9g}]}]", BH_INVALID,
       "skus[0] s: models[0]: H100-80GB has no profile \"9g\"" },
     { "grade", "skus: [{name: s, grade: B, models: [{model: H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
-      "skus[0] s: models[0]: a MIG instance (1g.10gb) cannot keep grade B" },
+      "skus[0] s: models[0]: a MIG instance (1g.10gb) cannot provide grade B" },
     { "no grade", "skus: [{name: s, models: []}]", BH_INVALID, NULL },
     { "too few cores",
       "skus: [{name: s, grade: C, cpu: 0.001, models: [{model: H100-80GB, profile: "
@@ -129,13 +129,13 @@ static const struct {
     { "a share by halves", SHARE("share: 0.5"), BH_OK, NULL },
     { "a share that is none", SHARE("share: 1/11"), BH_INVALID, NULL },
     { "its memory not rounded", SHARE("share: 1/4, memory: 18Gi"), BH_INVALID,
-      "skus[0] s: models[0]: memory: 18Gi is no whole number of parts of H100-80GB's 81559 MiB" },
+      "skus[0] s: models[0]: memory: 18Gi is not a whole number of parts of H100-80GB's 81559 MiB" },
     { "too much memory", SHARE("share: 1/4, memory: 100%"), BH_RANGE,
       "skus[0] s: models[0]: memory: an empty H100-80GB has 4147 of 4200 parts for one share" },
     { "a share and a profile", SHARE("share: 1/4, profile: whole"), BH_INVALID,
-      "skus[0] s: models[0]: say a profile or a share of it, not both" },
+      "skus[0] s: models[0]: give either a profile or a share, not both" },
     { "neither", SHARE("memory: 18Gi"), BH_INVALID,
-      "skus[0] s: models[0]: say a profile or a share of it, not neither" },
+      "skus[0] s: models[0]: give either a profile or a share, not neither" },
     { "a profile with a mode", SHARE("profile: whole, mode: hard"), BH_INVALID,
       "skus[0] s: models[0]: memory, mode and rounding are a share's, and this is a profile" },
     { "over its cap",
@@ -145,11 +145,11 @@ static const struct {
     { "over the cap of a profile",
       "skus: [{name: s, grade: C, over_cap: throttle, models: [{model: "
       "H100-80GB, profile: 1g.10gb}]}]",
-      BH_INVALID, "skus[0] s: over_cap is of shares, and it has none" },
+      BH_INVALID, "skus[0] s: over_cap is for shares, and it has none" },
     { "over time of a profile",
       "skus: [{name: s, grade: C, over_time: stop, models: [{model: "
       "H100-80GB, profile: 1g.10gb}]}]",
-      BH_INVALID, "skus[0] s: over_time is of shares, and it has none" },
+      BH_INVALID, "skus[0] s: over_time is for shares, and it has none" },
     { "nothing to throttle",
       "skus: [{name: s, grade: F, over_time: throttle, models: [{model: "
       "H100-80GB, share: 1/4}]}]",
@@ -161,7 +161,7 @@ static const struct {
     { "managed memory of a profile",
       "skus: [{name: s, grade: C, managed: refuse, models: [{model: "
       "H100-80GB, profile: 1g.10gb}]}]",
-      BH_INVALID, "skus[0] s: managed is of shares, and it has none" },
+      BH_INVALID, "skus[0] s: managed is for shares, and it has none" },
     { "no such memory",
       "skus: [{name: s, grade: F, managed: swap, models: [{model: H100-80GB, "
       "share: 1/4}]}]",
@@ -174,7 +174,7 @@ static const struct {
     { "a share that promises MIG",
       "skus: [{name: s, grade: C, models: [{model: H100-80GB, "
       "share: 1/4}]}]",
-      BH_INVALID, "skus[0] s: models[0]: a share cannot keep grade C" },
+      BH_INVALID, "skus[0] s: models[0]: a share cannot provide grade C" },
     { "two shares of a model",
       "skus: [{name: s, grade: F, models: [{model: H100-80GB, share: "
       "1/4}, {model: H100-80GB, share: 1/3}]}]",
@@ -210,13 +210,14 @@ static const struct {
     { "default tenant elsewhere", ACME "principals: [{name: a, uid: 7, default_tenant: acme/x}]", BH_INVALID,
       "principals[0] a: default_tenant: no tenant acme/x in this file" },
     { "identity", "principals: [{name: a, identity: corp/x}]", BH_INVALID,
-      "principals[0] a: identity: is no ISSUER/SUBJECT of sign_in.issuers" },
+      "principals[0] a: identity: is not an ISSUER/SUBJECT of sign_in.issuers" },
     { "identity twice", CORP "principals: [{name: a, identity: corp/x}, {name: b, identity: corp/x}]",
       BH_INVALID, "principals[1] b: identity: is a already" },
     { "group", CORP "bindings: [{role: viewer, group: corp/x, tenant: \"*\"}]", BH_OK, NULL },
     { "group of nobody", CORP "bindings: [{role: viewer, group: other/x, tenant: \"*\"}]", BH_INVALID,
-      "bindings[0] *: group: is no ISSUER/GROUP of sign_in.issuers" },
-    { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID, "principals[0] a: uid 65534 is nobody's" },
+      "bindings[0] *: group: is not an ISSUER/GROUP of sign_in.issuers" },
+    { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID,
+      "principals[0] a: uid 65534 cannot be a principal's" },
     { "gain below the cost", "scheduling: {defrag_gain_percent: 99}", BH_RANGE,
       "scheduling: defrag_gain_percent: from 100 to 1000000" },
     { "nothing to lose", "scheduling: {defrag_gpu_hours: 0}", BH_RANGE,
@@ -275,14 +276,14 @@ faults_say_what_helps(void **state)
         const char *name, *yaml, *hint;
     } cases[] = {
         { "twice", "tenants: [{name: acme}, {name: acme}]",
-          "take one of the two out, or give it a name of its own" },
+          "remove one of the two, or give it a different name" },
         { "over its limit", "tenants: [{name: acme, limit: 1, guarantee: 2}]",
           "raise the limit or lower the guarantee" },
         { "lent beyond it", "tenants: [{name: acme, guarantee: 1, lending_limit: 2}]",
           "raise the guarantee or lower the lending_limit" },
         { "a taken uid", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]",
-          "one uid is one principal: give this one another, or bind roles to a" },
-        { "nobody's", "principals: [{name: a, uid: 65534}]", "`id -u NAME` says a person's" },
+          "one uid is one principal: use a different one here, or bind roles to a" },
+        { "nobody's", "principals: [{name: a, uid: 65534}]", "`id -u NAME` shows a user's" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

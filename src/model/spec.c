@@ -42,10 +42,11 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .max = ARGS_MAX,
          .doc = "the program and its arguments; an oci: image's own when absent"),
     BH_F(struct bh_job_spec, bandwidth, BH_FIELD_TEXT, .max = 32,
-         .doc = "most it sends and most it receives: \"100Mbit\"; the node's most when absent"),
+         .doc =
+             "limit for what it sends, and for what it receives: \"100Mbit\"; the node's limit when absent"),
     BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
-         .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
-                "USR2 and TERM are others"),
+         .doc = "signal on which it writes a checkpoint: HUP, INT, QUIT, USR1, USR2 or TERM; \"USR1\" when "
+                "absent"),
     BH_F(struct bh_job_spec, count, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = BH_JOB_COUNT_MAX,
          .doc = "partitions of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -54,12 +55,12 @@ static const struct bh_field job_fields[] = {
          .doc = "working directory: /tmp or /, or a folder of the node, where the site file allows it; "
                 "when absent the image's own, or /tmp"),
     BH_F(struct bh_job_spec, deadline, BH_FIELD_TEXT, .max = 32,
-         .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
-                "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
+         .doc = "it must end by then: \"+2h\" after it is submitted, or "
+                "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or does not"),
     BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
     BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = BH_JOB_GANG_MAX,
-         .doc = "members, each a run of the command with partitions of its own: all start, "
-                "suspend and end together; 1 when absent"),
+         .doc = "members, each a run of the command with partitions of its own: all start, suspend and end "
+                "together; 1 when absent"),
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
     BH_F(struct bh_job_spec, hold, BH_FIELD_BOOL, .doc = "do not start before it is released"),
@@ -67,20 +68,21 @@ static const struct bh_field job_fields[] = {
          .doc = "\"host\", \"dir:PATH\", \"oci:PATH:TAG\" or \"oci:PATH@sha256:HEX\"; host when "
                 "absent"),
     BH_F(struct bh_job_spec, input, BH_FIELD_BOOL,
-         .doc = "its standard input comes from who is attached; empty otherwise"),
+         .doc = "its standard input comes from the attached client; empty otherwise"),
     BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names, .doc = "batch when absent"),
     BH_F(struct bh_job_spec, labels, BH_FIELD_TEXTS, .max = LABELS_MAX,
-         .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
+         .doc = "\"NAME=value\", for users and for the site's policy; each name once"),
     BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory: \"8Gi\", at least \"8Mi\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields, .max = MOUNTS_MAX,
          .doc = "folders of the node and datasets, where the site file allows them"),
-    BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX, .doc = "free text for people"),
+    BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX, .doc = "free text for users"),
     BH_F_ENUM(struct bh_job_spec, network, bh_network_mode_names,
-              .doc = "none, tenant: the tenant's other jobs on its node, egress: outward as the "
-                     "site's policy allows; none when absent"),
+              .doc =
+                  "none; tenant: the tenant's other jobs on its node; egress: outward as the site's policy "
+                  "allows; none when absent"),
     BH_F_ENUM(struct bh_job_spec, on_preempt, bh_contract_names,
-              .doc = "what may be done when a higher job needs the room; requeue when absent"),
+              .doc = "what preemption by a higher job does to it; requeue when absent"),
     BH_F(struct bh_job_spec, pids, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = PIDS_MAX,
          .doc = "most processes; the node's default when absent"),
     BH_F_ENUM(struct bh_job_spec, priority, bh_priority_names,
@@ -94,7 +96,7 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, time_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "\"2h\", \"1-00:00:00\"; no limit when absent"),
     BH_F(struct bh_job_spec, tty, BH_FIELD_BOOL,
-         .doc = "it runs in a terminal, which is its input and output for who is attached"),
+         .doc = "it runs in a terminal, which is its input and output for the attached client"),
 };
 const struct bh_fields bh_job_spec_fields = BH_FIELDS("job", struct bh_job_spec, job_fields);
 
@@ -106,7 +108,7 @@ spec_check_path(const char *field, const char *path, struct bh_err *err)
     if (!fault && bh_utf8_is_shown(path))
         return BH_OK;
     if (!fault) {
-        bh_err_set(err, BH_INVALID, "%s: \"%.80s\" has characters that are not seen", field, path);
+        bh_err_set(err, BH_INVALID, "%s: \"%.80s\" has invisible characters", field, path);
         return bh_err_hint(err, "rename the folder, or mount the one above it");
     }
     bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
@@ -243,8 +245,7 @@ spec_check_place(const char *field, const char *path, struct bh_err *err)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
     return bh_err_hint(err,
-                       "choose a place of at most %d bytes outside what the sandbox fills, as "
-                       "/work/data",
+                       "choose a path of at most %d bytes outside the folders of the sandbox, as /work/data",
                        BH_SANDBOX_PATH_MAX);
 }
 
@@ -268,11 +269,8 @@ spec_check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char 
 
         if (!bh_file_path_within(path, other) && !bh_file_path_within(other, path))
             continue;
-        bh_err_set(err, BH_INVALID,
-                   "\"%.80s\" and mounts[%" PRIu32 "] at \"%.80s\" lie in one "
-                   "another",
-                   path, i, other);
-        return bh_err_hint(err, "give one of them a target beside the other");
+        bh_err_set(err, BH_INVALID, "\"%.80s\" and mounts[%" PRIu32 "] at \"%.80s\" overlap", path, i, other);
+        return bh_err_hint(err, "give one of them a target outside the other");
     }
     return BH_OK;
 }
@@ -348,7 +346,7 @@ spec_check_image(const char *text, struct bh_err *err)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", text, fault);
     return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG, "
-                            "docker://REGISTRY/NAME:TAG, or @sha256:DIGEST in a tag's place");
+                            "docker://REGISTRY/NAME:TAG, or @sha256:DIGEST instead of a tag");
 }
 
 static bh_rc
@@ -399,7 +397,7 @@ spec_read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *number
     if (rc == BH_OK)
         return BH_OK;
     bh_err_wrap(err, "deadline");
-    return bh_err_hint(err, "write \"+2h\" for so long after now, or the moment in UTC");
+    return bh_err_hint(err, "write \"+2h\" for that long from now, or a time in UTC");
 }
 
 static bh_rc
@@ -450,7 +448,7 @@ bh_spec_parse_cpu(const char *text, uint32_t *ret_milli, struct bh_err *err)
                           BH_JOB_CPU_MILLI_MAX / 1000);
     if (milli < BH_JOB_CPU_MILLI_MIN) {
         bh_err_set(err, BH_RANGE, "cpu: %.32s cores are too few to start a job", text);
-        return bh_err_hint(err, "0.01 is the least: 1 ms of each 100 ms, the kernel's least quota");
+        return bh_err_hint(err, "the minimum is 0.01: 1 ms of each 100 ms, the kernel's smallest quota");
     }
     *ret_milli = (uint32_t)milli;
     return BH_OK;
@@ -466,11 +464,12 @@ bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err)
         return bh_err_wrap(err, "memory");
     if (bytes < BH_JOB_MEMORY_MIN_BYTES) {
         bh_err_set(err, BH_RANGE, "memory: %" PRIu64 " bytes are too few to start a job", bytes);
-        return bh_err_hint(err, "8Mi is the least: its sandbox, a shell and one program; bare "
-                                "digits are bytes, so write 512Mi, 8Gi");
+        return bh_err_hint(
+            err, "the minimum is 8Mi: its sandbox, a shell and one program; bare digits are bytes, so write "
+                 "512Mi, 8Gi");
     }
     if (bytes > BH_JOB_MEMORY_MAX_BYTES)
-        return bh_err_set(err, BH_RANGE, "memory: %.32s is more than 128Ti, the most there is", text);
+        return bh_err_set(err, BH_RANGE, "memory: %.32s is more than 128Ti, the maximum", text);
     *ret_bytes = bytes;
     return BH_OK;
 }

@@ -22,7 +22,7 @@ struct bh_job_spec {
     struct bh_texts env;           /* "NAME=value" */
     struct bh_texts labels;        /* "NAME=value", each name once; policy may ask for some */
     struct bh_list mounts;         /* struct bh_mount_spec; policy and grants decide */
-    const char *name;              /* free text for people, at most 120 bytes */
+    const char *name;              /* free text for users, at most 120 bytes */
     const char *tenant;            /* path, "acme/vision"; NULL: the only one there is */
     const char *sku;               /* required */
     const char *image;             /* model/image.h; NULL: "host" */

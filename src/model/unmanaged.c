@@ -44,10 +44,10 @@ bool
 bh_unmanaged_put(const struct bh_unmanaged *unmanaged, struct bh_buf *why, struct bh_buf *fix)
 {
     if (!unmanaged->in_site) {
-        bh_buf_puts(why, "the site file does not have it managed");
+        bh_buf_puts(why, "the site file does not declare it managed");
         bh_buf_printf(fix, "gpus: [{uuid: %s, managed: true}] in the site file", unmanaged->gpu);
     } else if (!unmanaged->allowed && unmanaged->scrub_off) {
-        bh_buf_puts(why, "its driver is set not to clear memory that is freed");
+        bh_buf_puts(why, "its driver does not clear freed memory");
         bh_buf_puts(fix, "docs/scrub.md, driver_scrub_off");
     } else if (!unmanaged->allowed) {
         bh_buf_printf(why, "node.conf of %s does not name it", unmanaged->node);

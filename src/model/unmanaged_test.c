@@ -10,11 +10,11 @@ static const struct {
 } cases[] = {
     { "site",
       { .gpu = "GPU-1", .node = "n1", .allowed = true },
-      "the site file does not have it managed",
+      "the site file does not declare it managed",
       "gpus: [{uuid: GPU-1, managed: true}] in the site file" },
     { "driver",
       { .gpu = "GPU-1", .node = "n1", .in_site = true, .scrub_off = true },
-      "its driver is set not to clear memory that is freed",
+      "its driver does not clear freed memory",
       "docs/scrub.md, driver_scrub_off" },
     { "node",
       { .gpu = "GPU-1", .node = "n1", .in_site = true },

@@ -151,11 +151,11 @@ admission_check_models(const struct asking *a)
         return BH_OK;
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         if (others >> model & 1)
-            return DENY(a, "ask for a SKU that only allowed models keep; `bulkhead get skus`",
+            return DENY(a, "ask for a SKU that only allowed models offer; `bulkhead get skus`",
                         "%.30s may be placed on %s", a->spec->sku,
                         bh_model_facts((enum bh_gpu_model)model)->name);
-    return DENY(a, "ask for another SKU; `bulkhead get skus` lists them",
-                "no GPU model is known that keeps %.30s", a->spec->sku);
+    return DENY(a, "ask for another SKU; `bulkhead get skus` lists them", "no known GPU model offers %.30s",
+                a->spec->sku);
 }
 
 static bh_rc
@@ -288,15 +288,15 @@ admission_check_partitions(const struct asking *a)
     return admission_check_most(a, "partitions", a->request->count * a->request->gang, a->rules->partitions);
 }
 
-/* An amount that is not said is the node's share, which may be anything. */
+/* An amount that is not set is the node's share, which may be anything. */
 static bh_rc
 admission_check_cpu(const struct asking *a)
 {
     if (a->rules->cpu_milli == UINT64_MAX)
         return BH_OK;
     if (a->request->cpu_milli == 0)
-        return DENY(a, "say how many: --cpu, or cpu of the SKU in the site file",
-                    "%s are not said, and limited", "cores");
+        return DENY(a, "set --cpu, or cpu of the SKU in the site file",
+                    "%s are limited, and the job does not set them", "cores");
     return admission_check_most(a, "thousandths of a core", a->request->cpu_milli * a->request->gang,
                                 a->rules->cpu_milli);
 }
@@ -307,8 +307,8 @@ admission_check_memory(const struct asking *a)
     if (a->rules->memory_bytes == UINT64_MAX)
         return BH_OK;
     if (a->request->memory_mib == 0)
-        return DENY(a, "say how much: --memory, or memory of the SKU in the site file",
-                    "%s is not said, and limited", "main memory");
+        return DENY(a, "set --memory, or memory of the SKU in the site file",
+                    "%s is limited, and the job does not set it", "main memory");
     return admission_check_most(a, "MiB of memory", a->request->memory_mib * a->request->gang,
                                 a->rules->memory_bytes >> 20);
 }
@@ -318,7 +318,7 @@ admission_check_require_time_limit(const struct asking *a)
 {
     if (!a->text->require_time_limit || a->request->time_limit_ns)
         return BH_OK;
-    return DENY(a, "say how long it may run: --time-limit 2h", "a job must have a %s", "time limit");
+    return DENY(a, "set a time limit: --time-limit 2h", "a job must have a %s", "time limit");
 }
 
 static bh_rc
@@ -327,8 +327,9 @@ admission_check_time_limit(const struct asking *a)
     if (a->rules->time_limit_ns == UINT64_MAX
         || (a->request->time_limit_ns && a->request->time_limit_ns <= a->rules->time_limit_ns))
         return BH_OK;
-    return DENY(a, "say how long it may run: --time-limit", "%s is longer than %.32s",
-                a->request->time_limit_ns ? "its time limit" : "no time limit", a->text->max_time_limit);
+    return DENY(a, "set a shorter one: --time-limit", "%s longer than %.32s",
+                a->request->time_limit_ns ? "its time limit is" : "without a time limit it may run",
+                a->text->max_time_limit);
 }
 
 static bh_rc
@@ -339,7 +340,7 @@ admission_check_hours(const struct asking *a)
     if (bh_policy_open(a->rules, a->request->now_ns / (60 * BH_NS_PER_S)))
         return BH_OK;
     admission_put_texts(list, sizeof list, &a->text->hours);
-    return DENY(a, "submit it then, or have an admin widen the policy", "jobs are taken %s", list);
+    return DENY(a, "submit it at that time, or have an admin widen the policy", "jobs are accepted %s", list);
 }
 
 static bh_rc
@@ -348,8 +349,7 @@ admission_check_cap(const struct asking *a, const char *noun, uint64_t held, uin
     if (wanted <= most && held <= most - wanted)
         return BH_OK;
     return DENY(a, "wait until some have ended, or cancel some",
-                "%" PRIu64 " %s there are, %" PRIu64 " more would be over %" PRIu64, held, noun, wanted,
-                most);
+                "%" PRIu64 " %s exist, %" PRIu64 " more would exceed %" PRIu64, held, noun, wanted, most);
 }
 
 static bh_rc
@@ -363,7 +363,7 @@ admission_check_jobs(const struct asking *a)
 static bh_rc
 admission_check_pending(const struct asking *a)
 {
-    return a->counts ? admission_check_cap(a, "waiting jobs", a->counts->pending, 1, a->rules->pending)
+    return a->counts ? admission_check_cap(a, "pending jobs", a->counts->pending, 1, a->rules->pending)
                      : BH_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "model/spec.h"
 
 /* Admission: whether a job may be submitted at all, by the policies of the site file that
- * stand above it.  All of them are asked, so a tenant's can only narrow.  Pure. */
+ * are above it.  All of them are asked, so a tenant's can only narrow.  Pure. */
 
 /* What decided; the numbers in the audit records are in tables/admission.tbl. */
 enum bh_admission_rule_id {
@@ -58,7 +58,7 @@ struct bh_admission_counts {
 };
 
 /* How many partitions of the SKU the policy allows at once; UINT64_MAX: it does not say, and
- * there is nothing to count. */
+ * no count is needed. */
 uint64_t bh_admission_sku_partitions(const struct bh_admission_policy *policy, const char *sku);
 
 /* What one policy says.  `counts` NULL: caps on what there is at once are not judged.

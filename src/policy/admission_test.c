@@ -135,16 +135,16 @@ each_entry_admits_and_denies(void **state)
         { "max_gang: 2", "gang: 2", "gang: 3", BH_ADMISSION_GANG, "policy.max_gang of acme/vision: 3 members are more than 2" },
         { "max_partitions: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PARTITIONS, "policy.max_partitions of acme/vision: 8 partitions are more than 6" },
         { "max_cpu: 4", "cpu: 2\ngang: 2", "cpu: 2\ngang: 3", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: 6000 thousandths of a core are more than 4000" },
-        { "max_cpu: 4", NULL, "", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: cores are not said, and limited" },
+        { "max_cpu: 4", NULL, "", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: cores are limited, and the job does not set them" },
         { "max_memory: 4Gi", "memory: 4Gi", "memory: 2Gi\ngang: 3", BH_ADMISSION_MEMORY, "policy.max_memory of acme/vision: 6144 MiB of memory are more than 4096" },
-        { "max_memory: 4Gi", NULL, "", BH_ADMISSION_MEMORY, "policy.max_memory of acme/vision: main memory is not said, and limited" },
+        { "max_memory: 4Gi", NULL, "", BH_ADMISSION_MEMORY, "policy.max_memory of acme/vision: main memory is limited, and the job does not set it" },
         { "require_time_limit: true", "time_limit: 2h", "", BH_ADMISSION_REQUIRE_TIME_LIMIT,
           "policy.require_time_limit of acme/vision: a job must have a time limit" },
         { "max_time_limit: 1h", "time_limit: 60m", "time_limit: 61m", BH_ADMISSION_TIME_LIMIT,
           "policy.max_time_limit of acme/vision: its time limit is longer than 1h" },
-        { "max_time_limit: 1h", NULL, "", BH_ADMISSION_TIME_LIMIT, "policy.max_time_limit of acme/vision: no time limit is longer than 1h" },
+        { "max_time_limit: 1h", NULL, "", BH_ADMISSION_TIME_LIMIT, "policy.max_time_limit of acme/vision: without a time limit it may run longer than 1h" },
         { "hours: [fri 09:27-09:28]", "", NULL, 0, "" },
-        { "hours: [mon-fri 10:00-18:00]", NULL, "", BH_ADMISSION_HOURS, "policy.hours of acme/vision: jobs are taken mon-fri 10:00-18:00" },
+        { "hours: [mon-fri 10:00-18:00]", NULL, "", BH_ADMISSION_HOURS, "policy.hours of acme/vision: jobs are accepted mon-fri 10:00-18:00" },
     };
     /* clang-format on */
 
@@ -176,13 +176,15 @@ caps_are_judged_by_what_there_is(void **state)
         /* clang-format off */
     } cases[] = {
         { "max_jobs: 5", "", { 3, 1, 0 }, "" },
-        { "max_jobs: 5", "", { 3, 2, 0 }, "policy.max_jobs of acme/vision: 5 jobs there are, 1 more would be over 5" },
-        { "max_jobs: 0", "", { 0, 0, 0 }, "policy.max_jobs of acme/vision: 0 jobs there are, 1 more would be over 0" },
+        { "max_jobs: 5", "", { 3, 2, 0 }, "policy.max_jobs of acme/vision: 5 jobs exist, 1 more would "
+                                          "exceed 5" },
+        { "max_jobs: 0", "", { 0, 0, 0 }, "policy.max_jobs of acme/vision: 0 jobs exist, 1 more would "
+                                          "exceed 0" },
         { "max_pending: 2", "", { 9, 1, 0 }, "" },
-        { "max_pending: 2", "", { 0, 2, 0 }, "policy.max_pending of acme/vision: 2 waiting jobs there are, 1 more would be over 2" },
+        { "max_pending: 2", "", { 0, 2, 0 }, "policy.max_pending of acme/vision: 2 pending jobs exist, 1 more would exceed 2" },
         { "max_sku_partitions: [{sku: small, partitions: 6}]", "gang: 2\ncount: 2", { 0, 0, 2 }, "" },
         { "max_sku_partitions: [{sku: small, partitions: 6}]", "gang: 2\ncount: 2", { 0, 0, 3 },
-          "policy.max_sku_partitions of acme/vision: 3 small there are, 4 more would be over 6" },
+          "policy.max_sku_partitions of acme/vision: 3 small exist, 4 more would exceed 6" },
         { "max_sku_partitions: [{sku: large, partitions: 0}]", "", { 9, 9, 9 }, "" },
     };
     /* clang-format on */

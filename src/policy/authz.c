@@ -56,7 +56,7 @@ authz_names(const struct bh_dir_binding *binding, const struct bh_subject *subje
     return false;
 }
 
-/* Whether the subject is one whose bindings count. */
+/* Whether the subject's bindings count. */
 static bool
 authz_is_known(const struct bh_directory *dir, const struct bh_subject *subject)
 {
@@ -123,7 +123,7 @@ authz_may_name(const struct authz_search *search, const struct bh_dir_binding *b
     return search->gid_filter[binding->gid >> 6 & 3] >> (binding->gid & 63) & 1;
 }
 
-/* The tenant, and what stands above it in a tree that may be damaged. */
+/* The tenant, and those above it in a tree that may be damaged. */
 static void
 authz_climb(struct authz_search *search, const struct bh_directory *dir, bh_tenant_id tenant)
 {
@@ -185,7 +185,7 @@ authz_is_present(const struct bh_directory *dir, const struct bh_subject *subjec
            && presence->now_ns - presence->shown_ns <= asked->within_ns;
 }
 
-/* With the glass broken, what an admin of the site holds, where no binding gives it. */
+/* With break-glass, what an admin of the site holds, where no binding gives it. */
 static struct bh_verdict
 authz_or_break_glass(const struct bh_subject *subject, const char *verb, struct bh_verdict verdict)
 {
@@ -346,20 +346,22 @@ bh_authz_role_grants(enum bh_role role, const char *verb)
 bh_rc
 bh_authz_refuse_step_up(const char *verb, struct bh_err *err)
 {
-    bh_err_set(err, BH_UNAUTHENTICATED, "%s asks you to show again that it is you", verb);
-    return bh_err_hint(err,
-                       "`bulkhead login --again`, or on the account page; a token needs %s "
-                       "among its scopes",
-                       verb);
+    bh_err_set(err, BH_UNAUTHENTICATED, "%s needs a recent second factor", verb);
+    return bh_err_hint(
+        err,
+        "show one with `bulkhead login --again` or on the account page; a token needs %s among its scopes",
+        verb);
 }
 
-const char *
-bh_authz_scope_hint(const struct bh_subject *subject)
+/* The hint of a denial by BH_RULE_TOKEN_SCOPE: a token names too little, a session has shown too
+ * little. */
+static const char *
+authz_scope_hint(const struct bh_subject *subject)
 {
     if (subject->presence.kind == BH_PRESENCE_SESSION)
         return "this session has shown no second factor yet: add one with `bulkhead account totp` "
                "or on the account page, or show it with `bulkhead login --again`";
-    return "the token's scopes do not include it; make one that does";
+    return "the token's scopes do not include it; create a token with it";
 }
 
 /* Which role, and where: one that is bound elsewhere does not help. */
@@ -369,8 +371,9 @@ authz_hint_role(const struct bh_denial *denial, const char *path, struct bh_err 
     const char *role = bh_authz_role_for(denial->verb);
 
     if (denial->reach == BH_REACH_OWN)
-        return bh_err_hint(err, "one's own is for those whom the site file names; another's takes "
-                                "the role admin on the whole site");
+        return bh_err_hint(
+            err,
+            "your own needs to be allowed in the site file; others' need the role admin on the whole site");
     if (strcmp(role, "root") == 0)
         return bh_err_hint(err, "no role allows it");
     if (denial->reach == BH_REACH_ANYWHERE)
@@ -402,6 +405,6 @@ bh_authz_explain(const struct bh_denial *denial, const char *caller, const struc
     else
         bh_err_set(err, BH_DENIED, "%s may not use %s on %s", caller, denial->verb, path ? path : "the site");
     if (denial->verdict.rule == BH_RULE_TOKEN_SCOPE)
-        return bh_err_hint(err, "%s", bh_authz_scope_hint(subject));
+        return bh_err_hint(err, "%s", authz_scope_hint(subject));
     return authz_hint_role(denial, path, err);
 }

@@ -8,7 +8,7 @@
 enum bh_presence_kind {
     BH_PRESENCE_LOCAL,  /* on the machine: nothing more is asked */
     BH_PRESENCE_TOKEN,  /* a program's */
-    BH_PRESENCE_SESSION /* a person signed in some time ago */
+    BH_PRESENCE_SESSION /* signed in some time ago */
 };
 
 struct bh_presence {
@@ -25,7 +25,7 @@ struct bh_subject {
     uint32_t uid;              /* UINT32_MAX when not from a Unix socket */
     const uint32_t *gids;      /* the peer's groups, primary one included */
     uint32_t gid_count;
-    const uint32_t *groups; /* of the subject's provider, by their ids */
+    const uint32_t *groups; /* of the provider, by their ids */
     uint32_t group_count;
     struct bh_presence presence;
     const char *scopes; /* a token's verbs separated by blanks; NULL: all */
@@ -38,10 +38,10 @@ enum {
     BH_RULE_OPEN = 1001,
     BH_RULE_TOKEN_SCOPE = 1002,
     BH_RULE_OWN_OBJECT = 1003,
-    BH_RULE_NOT_HELD = 1004, /* the grant exceeds what the subject holds */
-    BH_RULE_STEP_UP = 1005,  /* held, and takes a fresh proof of identity */
+    BH_RULE_NOT_HELD = 1004, /* the caller would grant what it does not hold */
+    BH_RULE_STEP_UP = 1005,  /* the caller holds it, and must show a factor again */
     BH_RULE_BREAK_GLASS = 1006,
-    BH_RULE_NOT_SHOWN = 1007 /* the sign-in attempt proved no identity */
+    BH_RULE_NOT_SHOWN = 1007 /* the sign-in failed */
 };
 
 struct bh_verdict {
@@ -58,9 +58,9 @@ struct bh_verdict {
  * bindings.  "" is open to all (rule BH_RULE_OPEN).
  *
  * What a role grants is denied by BH_RULE_STEP_UP where the verb asks for a person who has
- * just proved their identity (dir->step_ups): of a session, less than the level or longer ago
+ * just shown a factor (dir->step_ups): of a session, less than the level or longer ago
  * than that; of a token, scopes that do not name the verb.  A level shown at a moment that
- * has yet to come was not shown.  While the glass is broken a known principal's session holds
+ * has yet to come was not shown.  With break-glass a known principal's session holds
  * what admin holds on the site, by BH_RULE_BREAK_GLASS; that asks for a presence as well. */
 struct bh_verdict bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
                                  const char *verb, bh_tenant_id tenant);
@@ -70,7 +70,7 @@ struct bh_verdict bh_authz_check(const struct bh_directory *dir, const struct bh
 struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject *subject,
                                           const char *verb);
 
-/* As bh_authz_check for what is the subject's own, account and sessions: who is known
+/* As bh_authz_check for what is the subject's own, its account and its sessions: who is known
  * holds it without a role, by BH_RULE_OWN_OBJECT.  A token does so only when its scopes name
  * the verb. */
 struct bh_verdict bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject,
@@ -111,10 +111,6 @@ bh_rc bh_authz_explain(const struct bh_denial *denial, const char *caller, const
 
 /* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
 bh_rc bh_authz_refuse_step_up(const char *verb, struct bh_err *err);
-
-/* The hint of a denial by BH_RULE_TOKEN_SCOPE: a token names too little, a session has shown too
- * little. */
-const char *bh_authz_scope_hint(const struct bh_subject *subject);
 
 /* The lowest role that would grant the verb, for the denial's hint: "operator". */
 const char *bh_authz_role_for(const char *verb);

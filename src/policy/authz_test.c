@@ -401,8 +401,7 @@ a_denial_says_which_role_and_where(void **state)
         { "another's",
           NULL,
           "eve may not use session.own on this",
-          "one's own is for those whom the site file names; another's takes the role admin on the "
-          "whole site",
+          "your own needs to be allowed in the site file; others' need the role admin on the whole site",
           { "session.own", { false, 0 }, BH_REACH_OWN } },
         { "nobody's",
           NULL,
@@ -412,7 +411,7 @@ a_denial_says_which_role_and_where(void **state)
         { "a token",
           "acme",
           "eve may not use job.submit on acme",
-          "the token's scopes do not include it; make one that does",
+          "the token's scopes do not include it; create a token with it",
           { "job.submit", { false, BH_RULE_TOKEN_SCOPE }, BH_REACH_OBJECT } },
     };
     const struct bh_subject eve = { .presence.kind = BH_PRESENCE_TOKEN };

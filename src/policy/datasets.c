@@ -353,7 +353,7 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
         bh_err_set(err, BH_DENIED, "grants[%" PRIu32 "] is for jobs with the label %.60s", at, grant->label);
         break;
     case BH_DATA_LACKS:
-        bh_err_set(err, BH_DENIED, "grants[%" PRIu32 "] gives %s, and no grant %s", at,
+        bh_err_set(err, BH_DENIED, "grants[%" PRIu32 "] gives %s, and no grant gives %s", at,
                    bh_data_rights_text(denial->dataset->may[at]), lacks);
         break;
     case BH_DATA_ENDED:
@@ -368,7 +368,7 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
     case BH_DATA_NO_GRANT:
     case BH_DATA_PATH:
     case BH_DATA_RULES:
-        bh_err_set(err, BH_DENIED, "no grant is for %.60s in %.90s", request->principal, request->tenant);
+        bh_err_set(err, BH_DENIED, "no grant covers %.60s in %.90s", request->principal, request->tenant);
         break;
     }
 }
@@ -381,9 +381,7 @@ datasets_put_copy_next(const struct bh_job_spec *spec, const struct bh_data_deni
     const struct bh_mount_spec *mounts = spec->mounts.items;
     bool writes = datasets_writes_elsewhere(spec, mounts[denial->mount].dataset);
 
-    (void)bh_err_hint(err,
-                      "leave out %s%s%s%s, which data could be copied to, or ask for a grant "
-                      "of copy",
+    (void)bh_err_hint(err, "leave out %s%s%s%s, to which data could be copied, or ask for a grant of copy",
                       datasets_sends(spec) ? "--network " : "",
                       datasets_sends(spec) ? bh_network_mode_names[spec->network] : "",
                       datasets_sends(spec) && writes ? ", " : "",
@@ -412,8 +410,8 @@ static bh_rc
 datasets_refuse_image(const char *path, struct bh_err *err)
 {
     bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
-    return bh_err_hint(err, "images lie below image_roots in node.conf, which an administrator "
-                            "can change");
+    return bh_err_hint(err,
+                       "images must be below image_roots in node.conf, which an administrator can change");
 }
 
 bh_rc
@@ -442,7 +440,7 @@ datasets_explain_path(const struct bh_job_spec *spec, const struct bh_data_denia
         return datasets_refuse_image(path, err);
     if (hidden)
         return bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
-    bh_err_set(err, BH_DENIED, "%.80s and the folder of dataset %.63s lie in one another", path,
+    bh_err_set(err, BH_DENIED, "%.80s and the folder of dataset %.63s overlap", path,
                denial->dataset->text->name);
     return bh_err_hint(err, "mount it by its name: --mount dataset=%.63s", denial->dataset->text->name);
 }

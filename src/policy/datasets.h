@@ -80,7 +80,7 @@ bool bh_datasets_names(const struct bh_datasets *datasets, const struct bh_datas
  * none: who is there may keep what is sent). */
 uint32_t bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount);
 
-/* What stands in a job's way. */
+/* What denies a job its data. */
 struct bh_data_denial {
     enum { BH_DATA_IN_MOUNT, BH_DATA_IN_CWD, BH_DATA_IN_IMAGE } where;
     uint32_t mount;                   /* IN_MOUNT: which */
@@ -91,7 +91,7 @@ struct bh_data_denial {
 };
 
 /* Whether the job may have all datasets that it names, and reaches none by a path: a mount, its
- * working directory, an image; request->rights is not read.  False: the first that stands in the
+ * working directory, an image; request->rights is not read.  False: the first that is in the
  * way in `ret_denial`. */
 bool bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
                        const struct bh_data_request *request, struct bh_data_denial *ret_denial);

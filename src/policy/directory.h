@@ -78,7 +78,7 @@ struct bh_dir_mount {
     bool write;
 };
 
-/* What is said of it stands in `datasets`, while it is not gone. */
+/* Its declaration is in `datasets`, while it exists. */
 struct bh_dir_dataset {
     bh_dataset_id id;
     const char *name;
@@ -116,7 +116,7 @@ const struct bh_dir_principal *bh_directory_principal_uid(const struct bh_direct
 const struct bh_dir_principal *bh_directory_principal_known(const struct bh_directory *dir,
                                                             const char *identity);
 const struct bh_dir_group *bh_directory_group(const struct bh_directory *dir, const char *name);
-/* What `verb` asks of a person beside roles. */
+/* What `verb` asks of a user besides the roles. */
 const struct bh_dir_step_up *bh_directory_step_up(const struct bh_directory *dir, const char *verb);
 const struct bh_dir_gpu *bh_directory_gpu(const struct bh_directory *dir, bh_gpu_id id);
 const struct bh_dir_gpu *bh_directory_gpu_uuid(const struct bh_directory *dir, const char *uuid);

@@ -20,12 +20,12 @@ explain_put_tenant(const struct phrase *p)
 static void
 explain_stopping(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it was asked to end, and is killed in ");
+    bh_buf_puts(p->out, "it is stopping, and is killed in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, " if it has not ended by then");
 }
 
-/* "acme/vision is at its limit of ...: ... in use, this job wants ... more"; only an
+/* "acme/vision is at its limit of ...: ... in use, this job needs ... more"; only an
  * exhausted limit is "at" it. */
 static void
 explain_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t))
@@ -41,7 +41,7 @@ explain_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint
         bh_buf_put_u64(p->out, reason->used);
     else
         amount(p, reason->used);
-    bh_buf_puts(p->out, " in use, this job wants ");
+    bh_buf_puts(p->out, " in use, this job needs ");
     if (amount == bh_explain_partitions)
         bh_buf_put_u64(p->out, reason->wanted);
     else
@@ -88,7 +88,7 @@ static void
 explain_quota_user(const struct phrase *p)
 {
     bh_gpus_put(p->out, p->reason->used);
-    bh_buf_puts(p->out, " of this user in use, this job wants ");
+    bh_buf_puts(p->out, " of this user in use, this job needs ");
     bh_gpus_put(p->out, p->reason->wanted);
     bh_buf_puts(p->out, " more, and ");
     explain_put_tenant(p);
@@ -96,14 +96,14 @@ explain_quota_user(const struct phrase *p)
     bh_gpus_put(p->out, p->reason->limit);
 }
 
-/* "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its guarantee
+/* "free capacity is kept for acme/vision, which is expected to need 1.5 GPUs of its guarantee
  * soon: ..."; how much others are expected to want is theirs to know. */
 static void
 explain_kept_forecast(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "what is free is kept for ");
+    bh_buf_puts(p->out, "free capacity is kept for ");
     explain_put_tenant(p);
-    bh_buf_puts(p->out, ", which is expected to want ");
+    bh_buf_puts(p->out, ", which is expected to need ");
     if (bh_explain_may_name(p->how, p->reason->tenant))
         bh_gpus_put(p->out, p->reason->expected);
     else
@@ -113,7 +113,7 @@ explain_kept_forecast(const struct phrase *p)
     bh_gpus_put(p->out, p->reason->used);
     bh_buf_puts(p->out, " of ");
     bh_gpus_put(p->out, p->reason->limit);
-    bh_buf_puts(p->out, " that others may have in use, this job wants ");
+    bh_buf_puts(p->out, " that others may have in use, this job needs ");
     bh_gpus_put(p->out, p->reason->wanted);
     bh_buf_puts(p->out, " more");
 }
@@ -139,7 +139,7 @@ explain_never_quota(const struct phrase *p)
     void (*amount)(const struct phrase *, uint64_t) =
         p->reason->sku.v ? bh_explain_partitions : explain_put_parts;
 
-    bh_buf_puts(p->out, "this job wants ");
+    bh_buf_puts(p->out, "this job needs ");
     amount(p, p->reason->wanted);
     bh_buf_puts(p->out, ", and the limit of ");
     explain_put_tenant(p);
@@ -167,19 +167,19 @@ explain_fragmented(const struct phrase *p)
 static void
 explain_boundary(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "the free room for ");
+    bh_buf_puts(p->out, "the free capacity for ");
     bh_explain_sku(p);
     if (p->reason->gpu.v == 0) {
         bh_buf_puts(p->out, " is on the node of ");
         bh_explain_job(p, "a tenant");
-        bh_buf_puts(p->out, ", and a tenant whose nodes are dedicated shares them with no other");
+        bh_buf_puts(p->out, ", and a tenant with dedicated nodes shares them with no other");
         return;
     }
     if (bh_explain_may_name_job(p)) {
         bh_buf_puts(p->out, " on ");
         bh_explain_gpu(p);
     }
-    bh_buf_puts(p->out, " lies beside ");
+    bh_buf_puts(p->out, " is next to ");
     bh_explain_job(p, "a tenant");
     bh_buf_puts(p->out, ", which the boundary between the tenants keeps apart");
 }
@@ -188,7 +188,7 @@ static void
 explain_behind(const struct phrase *p)
 {
     bh_explain_job(p, "an earlier or higher job");
-    bh_buf_puts(p->out, " comes first and waits for the same room");
+    bh_buf_puts(p->out, " comes first and waits for the same capacity");
 }
 
 static void
@@ -207,8 +207,10 @@ explain_starting(const struct phrase *p)
 {
     bh_buf_puts(p->out, "its partitions on ");
     bh_explain_gpu(p);
-    bh_buf_puts(p->out, " are being made ready (carved, and scrubbed where another tenant had the "
-                        "memory) and its sandbox started");
+    bh_buf_puts(
+        p->out,
+        " are being prepared (carved, and scrubbed where another tenant had the memory) and its sandbox is "
+        "starting");
 }
 
 static void
@@ -243,7 +245,7 @@ static void
 explain_sku_busy(const struct phrase *p)
 {
     bh_buf_put_u64(p->out, p->reason->used);
-    bh_buf_puts(p->out, p->reason->used == 1 ? " job still wants " : " jobs still want ");
+    bh_buf_puts(p->out, p->reason->used == 1 ? " job still uses " : " jobs still use ");
     bh_explain_sku(p);
 }
 
@@ -276,7 +278,7 @@ static void
 explain_put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
 {
     if (for_job.v == 0)
-        bh_buf_puts(p->out, " to join free room, or to leave a GPU that is cordoned");
+        bh_buf_puts(p->out, " to join free capacity, or to empty a cordoned GPU");
     else if (bh_explain_may_name(p->how, whose))
         bh_buf_printf(p->out, " to make room for job %" PRIu64, for_job.v);
     else
@@ -311,12 +313,12 @@ explain_defrag_gain(const struct phrase *p)
 static void
 explain_defrag_stale(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "things have changed since the plan was made");
+    bh_buf_puts(p->out, "the state has changed since the plan was made");
     if (p->reason->job.v == 0)
         return;
     bh_buf_puts(p->out, ": ");
     bh_explain_job(p, "a job");
-    bh_buf_puts(p->out, " cannot be moved as it says");
+    bh_buf_puts(p->out, " cannot be moved as planned");
 }
 
 /* "; it was moved 5m ago to make room for job 12" */
@@ -344,11 +346,11 @@ explain_preempted(const struct phrase *p)
 
 /* ---- what can be done ---- */
 
-/* "it is not known when room frees: job 12 holds it without a time limit; cancel it" */
+/* "it is unknown when capacity frees: job 12 holds it without a time limit; cancel it" */
 static void
 explain_next_unknown(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it is not known when room frees: ");
+    bh_buf_puts(p->out, "it is unknown when capacity frees: ");
     if (!bh_explain_may_name_job(p)) {
         bh_buf_puts(p->out, "jobs without a time limit hold it; cancel one, or set time_limit "
                             "when submitting");
@@ -364,10 +366,11 @@ explain_next_unknown(const struct phrase *p)
 static void
 explain_next_expected(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
+    bh_buf_puts(p->out, "capacity is reserved for it, and expected to be free in ");
     bh_explain_wait(p);
-    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? ": jobs without a time limit hold it, so this is a guess"
-                                                   : ": this is a guess, for jobs may hold it longer");
+    bh_buf_puts(p->out, bh_explain_may_name_job(p)
+                            ? ": jobs without a time limit hold it, so this is an estimate"
+                            : ": this is an estimate, since jobs may hold it longer");
 }
 
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit", or when its grace is over */
@@ -394,7 +397,7 @@ explain_next_free(const struct phrase *p)
         explain_next_frees(p);
         return;
     }
-    bh_buf_puts(p->out, "room frees in ");
+    bh_buf_puts(p->out, "capacity frees in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, " at the latest");
 }
@@ -413,7 +416,7 @@ static void
 explain_next_fragmented(const struct phrase *p)
 {
     explain_next_free(p);
-    bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` shows it)");
+    bh_buf_puts(p->out, "; a smaller SKU may fit now (see `bulkhead whatif submit`)");
 }
 
 static void
@@ -445,10 +448,10 @@ explain_next_behind(const struct phrase *p)
     if (p->reason->frees_at_ns) {
         bh_buf_puts(p->out, "with a time limit of at most ");
         bh_explain_wait(p);
-        bh_buf_puts(p->out, " it can begin before; else ");
+        bh_buf_puts(p->out, " it can start before; else ");
     }
-    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "its turn comes when "
-                                                   : "its turn comes when that job "
+    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "it is next when "
+                                                   : "it is next when that job "
                                                      "has started");
     if (!bh_explain_may_name_job(p))
         return;

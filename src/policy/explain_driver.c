@@ -4,10 +4,11 @@
 void
 bh_explain_driver(const struct phrase *p)
 {
-    bh_buf_printf(p->out,
-                  "room for it could only be carved while a job of another tenant runs on "
-                  "the GPU, and its driver lacks the fix for %s",
-                  bh_driver_fix_cve(BH_DRIVER_REPARTITION));
+    bh_buf_printf(
+        p->out,
+        "its partition could only be carved while a job of another tenant runs on the GPU, and the GPU's "
+        "driver lacks the fix for %s",
+        bh_driver_fix_cve(BH_DRIVER_REPARTITION));
 }
 
 void

@@ -24,11 +24,11 @@ put_call(const struct phrase *p)
     const struct bh_gpu_form_reason *form = &p->reason->form;
 
     if (form->tenant.v == 0) {
-        bh_buf_puts(p->out, "no boundary between the tenants of the GPU calls for more than a share");
+        bh_buf_puts(p->out, "no boundary between the tenants of the GPU requires more than a share");
         return;
     }
     put_boundary(p);
-    bh_buf_puts(p->out, " calls for ");
+    bh_buf_puts(p->out, " requires ");
     bh_buf_puts(p->out, bh_gpu_form_names[form->called]);
 }
 
@@ -46,15 +46,15 @@ static void
 put_blocks_less(const struct phrase *p)
 {
     put_call(p);
-    bh_buf_puts(p->out, ", for which there was no room without another empty GPU");
+    bh_buf_puts(p->out, ", for which there was no capacity without one more empty GPU");
 }
 
 static void
 put_strongest(const struct phrase *p)
 {
     put_call(p);
-    bh_buf_puts(p->out, ", and the SKU offers nothing as strong: jobs across that boundary stay "
-                        "off the GPU");
+    bh_buf_puts(p->out,
+                ", and the SKU offers nothing as strong: jobs across that boundary are kept off the GPU");
 }
 
 void
@@ -92,12 +92,14 @@ bh_explain_never_form(const struct phrase *p)
 
     bh_buf_puts(p->out, "the GPUs here could hold ");
     bh_buf_puts(p->out, sku ? sku->name : "it");
-    bh_buf_puts(p->out, " only by a form that is too weak for the tenant's boundary");
+    bh_buf_puts(p->out, " only in a form that is too weak for the tenant's boundary");
 }
 
 void
 bh_explain_next_never_form(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "choose another SKU (`bulkhead get skus`), or have an admin add a stronger "
-                        "form on the models that there are to this one");
+    bh_buf_puts(
+        p->out,
+        "choose another SKU (`bulkhead get skus`), or have an admin add a stronger form to this SKU on the "
+        "site's GPU models");
 }

@@ -8,9 +8,9 @@
 void
 bh_explain_not_lent(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "what is free is kept for ");
+    bh_buf_puts(p->out, "free capacity is kept for ");
     bh_explain_tenant(p, p->reason->tenant);
-    bh_buf_puts(p->out, ", which does not lend all that it is guaranteed");
+    bh_buf_puts(p->out, ", which does not lend all of its guarantee");
 }
 
 void
@@ -21,7 +21,7 @@ bh_explain_next_not_lent(const struct phrase *p)
     bh_explain_tenant(p, p->reason->tenant);
 }
 
-/* "of the 4 GPUs that acme/vision is guaranteed 4 GPUs are in use, and this job wants 1 GPU
+/* "of the 4 GPUs that acme/vision is guaranteed 4 GPUs are in use, and this job needs 1 GPU
  * more" */
 static void
 put_used(const struct phrase *p)
@@ -41,8 +41,8 @@ put_used(const struct phrase *p)
     bh_buf_puts(p->out, " is guaranteed ");
     bh_gpus_put(p->out, guarantee->used);
     bh_buf_puts(p->out, guarantee->used > BH_GPU_PARTS ? " are" : " is");
-    bh_buf_puts(p->out, guarantee->coming ? " in use or being freed for jobs of it" : " in use");
-    bh_buf_puts(p->out, ", and this job wants ");
+    bh_buf_puts(p->out, guarantee->coming ? " in use or being freed for its jobs" : " in use");
+    bh_buf_puts(p->out, ", and this job needs ");
     bh_gpus_put(p->out, guarantee->wanted);
     bh_buf_puts(p->out, " more");
 }
@@ -53,24 +53,21 @@ put_shared(const struct phrase *p)
 {
     bh_buf_puts(p->out, "its tenant has no guarantee of its own: that of ");
     bh_explain_tenant(p, p->reason->guarantee.tenant);
-    bh_buf_puts(p->out, " holds for all below it, who take nothing back from each other by it; ");
+    bh_buf_puts(p->out, " covers all tenants below it, which cannot reclaim from each other with it; ");
 }
 
 void
 bh_explain_guarantee(const struct phrase *p)
 {
     static const char *const but[BH_GUARANTEE_CAUSES] = {
-        [BH_GUARANTEE_NO_BORROWER] =
-            "no tenant that it could take room back from uses more than its guarantee",
-        [BH_GUARANTEE_NEVER] = "what others use beyond theirs is held by jobs that run with "
-                               "on_preempt never",
-        [BH_GUARANTEE_YOUNG] = "the jobs by which others use more than theirs have not run for "
-                               "their least run time yet",
-        [BH_GUARANTEE_RESET] = "what others use beyond theirs is on GPUs that are reset before "
-                               "they give room to any job",
-        [BH_GUARANTEE_TOO_LITTLE] = "those who use more than theirs cannot make room enough for it",
-        [BH_GUARANTEE_SPENT] = "it has had others leave as often as a job may, until another "
-                               "job ends",
+        [BH_GUARANTEE_NO_BORROWER] = "no tenant that it could reclaim from uses more than its guarantee",
+        [BH_GUARANTEE_NEVER] =
+            "what others use beyond their guarantees is held by jobs with on_preempt never",
+        [BH_GUARANTEE_YOUNG] =
+            "the jobs by which others exceed their guarantees have not reached their minimum run time",
+        [BH_GUARANTEE_RESET] = "what others use beyond their guarantees is on GPUs that must be reset first",
+        [BH_GUARANTEE_TOO_LITTLE] = "the tenants that exceed their guarantees cannot free enough for it",
+        [BH_GUARANTEE_SPENT] = "it has preempted as often as one job may; it may again when another job ends",
     };
     const struct bh_guarantee_reason *guarantee = &p->reason->guarantee;
 
@@ -96,7 +93,7 @@ bh_explain_next_guarantee(const struct phrase *p)
     const struct bh_guarantee_reason *guarantee = &p->reason->guarantee;
 
     if (guarantee->until_ns > p->how->now_ns) {
-        bh_buf_puts(p->out, "; what is borrowed can be taken back in ");
+        bh_buf_puts(p->out, "; borrowed capacity can be reclaimed in ");
         bh_time_put_span(p->out, guarantee->until_ns - p->how->now_ns);
     } else if (guarantee->shared) {
         bh_buf_puts(p->out, "; or have an admin give its tenant a guarantee of its own");

@@ -20,18 +20,18 @@ bh_explain_unhosted(const struct phrase *p)
     bh_explain_gpu(p);
     bh_buf_puts(p->out, " jobs hold ");
     put_host(p, p->reason->used);
-    bh_buf_puts(p->out, ", and this job wants ");
+    bh_buf_puts(p->out, ", and this job needs ");
     put_host(p, p->reason->wanted);
 }
 
 void
 bh_explain_never_hosted(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "this job wants ");
+    bh_buf_puts(p->out, "this job needs ");
     put_host(p, p->reason->wanted);
     if (p->reason->wanted <= p->reason->limit) {
-        bh_buf_puts(p->out, " for each member of its gang, and all nodes together have not "
-                            "enough for that");
+        bh_buf_puts(p->out,
+                    " for each member of its gang, and all nodes together do not have enough for that");
         return;
     }
     bh_buf_puts(p->out, " beside its GPUs, and no node that could hold it has more than ");
@@ -48,13 +48,13 @@ void
 bh_explain_never_fits(const struct phrase *p)
 {
     if (p->reason->limit == 0) {
-        bh_buf_puts(p->out, "no managed GPU here can ever hold ");
+        bh_buf_puts(p->out, "no managed GPU can ever hold ");
         bh_explain_partitions(p, p->reason->wanted);
         return;
     }
-    bh_buf_puts(p->out, "this job wants ");
+    bh_buf_puts(p->out, "this job needs ");
     bh_explain_partitions(p, p->reason->wanted);
-    bh_buf_puts(p->out, ", and the GPUs that are managed here can never hold so many: one node holds ");
+    bh_buf_puts(p->out, ", and the managed GPUs can never hold so many: one node holds ");
     bh_buf_put_u64(p->out, p->reason->limit);
     bh_buf_puts(p->out, " at most");
 }
@@ -64,5 +64,5 @@ bh_explain_next_never_fits(const struct phrase *p)
 {
     bh_buf_puts(
         p->out,
-        "choose another SKU (`bulkhead get skus`) or fewer partitions, or have an admin give Bulkhead a GPU that fits");
+        "choose another SKU (`bulkhead get skus`) or fewer partitions, or have an admin add a GPU that fits");
 }

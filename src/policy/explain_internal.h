@@ -15,13 +15,13 @@ struct phrase {
 /* Whether the reader may see that tenant, and with it what is the tenant's. */
 bool bh_explain_may_name(const struct bh_explain *how, bh_tenant_id tenant);
 
-/* Whether the job that stands in the way may be named; false, too, where there is none. */
+/* Whether the job in the way may be named; false, too, where there is none. */
 bool bh_explain_may_name_job(const struct phrase *p);
 
 /* The tenant by its path, where it may be named. */
 void bh_explain_tenant(const struct phrase *p, bh_tenant_id id);
 
-/* The job that stands in the way, as far as it may be named; `unknown`: there is none. */
+/* The job in the way, as far as it may be named; `unknown`: there is none. */
 void bh_explain_job(const struct phrase *p, const char *unknown);
 
 /* The GPU by its UUID. */

@@ -11,7 +11,7 @@ bh_explain_start_failed(const struct phrase *p)
 void
 bh_explain_next_start_failed(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it begins on another node as soon as one can hold it, and is tried there again in ");
+    bh_buf_puts(p->out, "it starts on another node as soon as one can hold it, and is retried there in ");
     bh_explain_wait(p);
 }
 
@@ -21,14 +21,14 @@ bh_explain_scratch(const struct phrase *p)
     bh_explain_gpu(p);
     bh_buf_puts(
         p->out,
-        " could hold it, but the scratch of its node is taken, or its tenant's part of that; its output "
-        "says how much");
+        " could hold it, but the scratch of its node, or its tenant's part of it, is full; its output says "
+        "how much");
 }
 
 void
 bh_explain_next_scratch(const struct phrase *p)
 {
-    bh_buf_puts(p->out, "it is tried again when a job there has ended, and in ");
+    bh_buf_puts(p->out, "it is retried when a job there has ended, and in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, "; it starts sooner with less scratch");
 }

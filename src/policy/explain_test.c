@@ -49,14 +49,14 @@ static const struct {
         .wanted = 1,
         .frees_at_ns = IN_4M10S },
       2,
-      "acme/vision is at its limit of 2 small: 2 in use, this job wants 1 more",
+      "acme/vision is at its limit of 2 small: 2 in use, this job needs 1 more",
       "frees in 4m10s at the latest, when job 12 reaches its time limit; or have an admin "
       "raise the limit of acme/vision" },
     { { .code = BH_REASON_QUOTA_GPU, .tenant = { 2 }, .limit = 6300, .used = 4800, .wanted = 1800 },
       0,
-      "acme/vision would go over its limit of 1.5 GPUs: 8/7 GPUs in use, this job wants "
+      "acme/vision would go over its limit of 1.5 GPUs: 8/7 GPUs in use, this job needs "
       "3/7 GPU more",
-      "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
+      "it is unknown when capacity frees: jobs without a time limit hold it; cancel one, or "
       "set time_limit when submitting; or have an admin raise the limit of acme/vision" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
@@ -70,7 +70,7 @@ static const struct {
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 } },
       2,
       "all GPUs that could hold 1 small are in use",
-      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "it is unknown when capacity frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
@@ -79,8 +79,8 @@ static const struct {
         .guarantee = { BH_GUARANTEE_USED, { 2 }, false, 16800, 4200, 16800, 0 } },
       2,
       "all GPUs that could hold 1 small are in use; of the 4 GPUs that acme/vision is "
-      "guaranteed 1 GPU is in use, and this job wants 4 GPUs more",
-      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "guaranteed 1 GPU is in use, and this job needs 4 GPUs more",
+      "it is unknown when capacity frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it; or have an admin raise the guarantee of acme/vision" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
@@ -89,8 +89,8 @@ static const struct {
         .guarantee = { BH_GUARANTEE_USED, { 2 }, false, 4200, 4200, 4200, 0, 4200 } },
       2,
       "all GPUs that could hold 1 small are in use; of the 1 GPU that acme/vision is guaranteed "
-      "1 GPU is in use or being freed for jobs of it, and this job wants 1 GPU more",
-      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "1 GPU is in use or being freed for its jobs, and this job needs 1 GPU more",
+      "it is unknown when capacity frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it; or have an admin raise the guarantee of acme/vision" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
@@ -99,8 +99,8 @@ static const struct {
         .guarantee = { BH_GUARANTEE_RESET, { 2 }, false, 16800, 4200, 4200, 0 } },
       2,
       "all GPUs that could hold 1 small are in use; the guarantee of acme/vision covers it, but "
-      "what others use beyond theirs is on GPUs that are reset before they give room to any job",
-      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "what others use beyond their guarantees is on GPUs that must be reset first",
+      "it is unknown when capacity frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
@@ -109,9 +109,9 @@ static const struct {
         .guarantee = { BH_GUARANTEE_USED, { 2 }, true, 0, 0, 4200, 0 } },
       2,
       "all GPUs that could hold 1 small are in use; its tenant has no guarantee of its own: "
-      "that of acme/vision holds for all below it, who take nothing back from each other by "
-      "it; the guarantee of acme/vision has no room for this job",
-      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "that of acme/vision covers all tenants below it, which cannot reclaim from each other with it; the "
+      "guarantee of acme/vision has no room for this job",
+      "it is unknown when capacity frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it; or have an admin give its tenant a guarantee of its own" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
@@ -120,25 +120,24 @@ static const struct {
         .guarantee = { BH_GUARANTEE_YOUNG, { 2 }, false, 16800, 4200, 4200, IN_4M10S } },
       2,
       "all GPUs that could hold 1 small are in use; the guarantee of acme/vision covers it, "
-      "but the jobs by which others use more than theirs have not run for their least run "
-      "time yet",
-      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
-      "cancel 12` frees it; what is borrowed can be taken back in 4m10s" },
+      "but the jobs by which others exceed their guarantees have not reached their minimum run time",
+      "it is unknown when capacity frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it; borrowed capacity can be reclaimed in 4m10s" },
     { { .code = BH_REASON_BEHIND,
         .job = { 5 },
         .guarantee = { BH_GUARANTEE_SPENT, { 3 }, false, 16800, 4200, 4200, 0 } },
       1,
-      "job 5 comes first and waits for the same room; the guarantee of a tenant above covers "
-      "it, but it has had others leave as often as a job may, until another job ends",
+      "job 5 comes first and waits for the same capacity; the guarantee of a tenant above covers "
+      "it, but it has preempted as often as one job may; it may again when another job ends",
       NULL },
     { { .code = BH_REASON_CORDONED, .gpu = { 1 } },
       2,
-      "GPU-1234 could hold it and is cordoned by an operator",
+      "GPU-1234 could hold it, but is cordoned by an operator",
       "an operator can release it with `bulkhead uncordon GPU-1234`" },
     { { .code = BH_REASON_NEEDS_REBOOT, .gpu = { 1 } },
       2,
       "the node of GPU-1234, which could hold it, must be rebooted after a fault",
-      "an operator can drain and reboot it; `bulkhead get nodes` names it" },
+      "an operator can drain and reboot the node; `bulkhead get nodes` names it" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
         .wanted = 1,
@@ -147,19 +146,19 @@ static const struct {
         .also = BH_REASON_QUARANTINED,
         .also_gpu = { 1 } },
       2,
-      "all GPUs that could hold 1 small are in use; and GPU-1234 could hold it and is in "
+      "all GPUs that could hold 1 small are in use; and GPU-1234 could hold it, but is in "
       "quarantine after faults",
-      "frees in 4m10s at the latest, when job 12 reaches its time limit; or an operator can have "
-      "it tested and given back with `bulkhead uncordon GPU-1234 --clear-fault`" },
+      "frees in 4m10s at the latest, when job 12 reaches its time limit; or an operator can have it tested "
+      "and used again with `bulkhead uncordon GPU-1234 --clear-fault`" },
     { { .code = BH_REASON_BEHIND, .job = { 5 }, .preempted_for = { 9 } },
       1,
-      "job 5 comes first and waits for the same room; it was stopped before to make room "
+      "job 5 comes first and waits for the same capacity; it was stopped before to make room "
       "for a job that came first",
       NULL },
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 }, .frees_at_ns = IN_4M10S },
       3,
       "all GPUs that could hold 2 small are in use",
-      "room frees in 4m10s at the latest" },
+      "capacity frees in 4m10s at the latest" },
     { { .code = BH_REASON_NO_CAPACITY,
         .sku = { 1 },
         .wanted = 2,
@@ -168,28 +167,29 @@ static const struct {
         .assumed = true },
       3,
       "all GPUs that could hold 2 small are in use",
-      "room is kept for it, and expected to be free in 4m10s: this is a guess, for jobs may hold "
+      "capacity is reserved for it, and expected to be free in 4m10s: this is an estimate, since jobs may "
+      "hold "
       "it longer" },
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .job = { 5 }, .frees_at_ns = IN_4M10S, .assumed = true },
       1,
-      "the free room for small is on the node of job 5, and a tenant whose nodes are dedicated "
+      "the free capacity for small is on the node of job 5, and a tenant with dedicated nodes "
       "shares them with no other",
-      "room is kept for it, and expected to be free in 4m10s: jobs without a time limit hold it, "
-      "so this is a guess" },
+      "capacity is reserved for it, and expected to be free in 4m10s: jobs without a time limit hold it, "
+      "so this is an estimate" },
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } },
       3,
-      "the free room for small lies beside a job of another tenant, which the boundary "
+      "the free capacity for small is next to a job of another tenant, which the boundary "
       "between the tenants keeps apart",
       NULL },
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .job = { 5 } },
       1,
-      "the free room for small is on the node of job 5, and a tenant whose nodes are dedicated "
+      "the free capacity for small is on the node of job 5, and a tenant with dedicated nodes "
       "shares them with no other",
       NULL },
     { { .code = BH_REASON_STOPPING, .frees_at_ns = IN_4M10S },
       0,
-      "it was asked to end, and is killed in 4m10s if it has not ended by then",
-      "wait, or have it killed at once with `bulkhead cancel --now`" },
+      "it is stopping, and is killed in 4m10s if it has not ended by then",
+      "wait, or kill it at once with `bulkhead cancel --now`" },
     { { .code = BH_REASON_PREEMPTING, .job = { 5 }, .frees_at_ns = IN_4M10S },
       1,
       "job 5 is being suspended or stopped to make room, and is killed at the latest in 4m10s",
@@ -197,8 +197,8 @@ static const struct {
     { { .code = BH_REASON_RUNNING,
         .form = { BH_GPU_FORM_CALLED, BH_GPU_FORM_MIG, BH_GPU_FORM_MIG, BH_BOUNDARY_HARD, { 2 } } },
       0,
-      "it has what it asked for; it has a MIG instance: the boundary hard of acme/vision calls "
-      "for a MIG instance",
+      "it has what it asked for; it has a MIG instance: the boundary hard of acme/vision requires a MIG "
+      "instance",
       "nothing to do" },
     { { .code = BH_REASON_NEVER_FORM,
         .sku = { 1 },
@@ -208,29 +208,28 @@ static const struct {
                   BH_BOUNDARY_FORTRESS,
                   { 77 } } },
       0,
-      "the GPUs here could hold small only by a form that is too weak for the tenant's boundary; "
-      "the boundary fortress of a tenant above calls for a whole GPU, so a share is not given to "
+      "the GPUs here could hold small only in a form that is too weak for the tenant's boundary; "
+      "the boundary fortress of a tenant above requires a whole GPU, so a share is not given to "
       "it",
       NULL },
     { { .code = BH_REASON_REPARTITION, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } },
       3,
-      "room for it could only be carved while a job of another tenant runs on the GPU, and its "
+      "its partition could only be carved while a job of another tenant runs on the GPU, and the GPU's "
       "driver lacks the fix for CVE-2026-24197",
       "install a driver with the fix (535.309.01, 580.159.03, 595.71.05); until then it starts "
       "when those jobs have ended, or on a warm partition (`bulkhead layout`)" },
     { { .code = BH_REASON_NOT_SHARED, .sku = { 1 } },
       0,
-      "small is a share of a GPU, and no GPU of its models may be shared here",
-      "choose another SKU, or have an admin say `shared: true` for a GPU in the site file "
-      "(docs/shares.md)" },
+      "small is a share of a GPU, and no GPU of its models may be shared",
+      "choose another SKU, or have an admin set `shared: true` for a GPU in the site file (docs/shares.md)" },
     { { .code = BH_REASON_SHARE_MODE, .gpu = { 1 }, .frees_at_ns = IN_4M10S, .job = { 77 } },
       3,
-      "the GPUs that may be shared are carved or taken whole now, GPU-1234 among them; a GPU "
-      "changes that only when it is empty",
-      "room frees in 4m10s at the latest" },
+      "the GPUs that may be shared are carved or used whole now, GPU-1234 among them; this changes only "
+      "when a GPU is empty",
+      "capacity frees in 4m10s at the latest" },
     { { .code = BH_REASON_SHARE_MEMORY, .sku = { 1 }, .gpu = { 1 }, .wanted = 300, .limit = 85 },
       0,
-      "GPU-1234 has the compute for small, but only 85 of the 300 parts of memory that it wants",
+      "GPU-1234 has the compute for small, but only 85 of the 300 parts of memory that it needs",
       NULL },
     { { .code = BH_REASON_QUOTA_MODEL,
         .tenant = { 2 },
@@ -240,17 +239,17 @@ static const struct {
         .wanted = 600,
         .frees_at_ns = IN_4M10S },
       3,
-      "acme/vision is at its limit of 1 GPU of H100-80GB: 1 GPU of H100-80GB in use, this "
-      "job wants 1/7 GPU more",
+      "acme/vision is at its limit of 1 GPU of H100-80GB: 1 GPU of H100-80GB in use, this job needs 1/7 "
+      "GPU more",
       NULL },
     { { .code = BH_REASON_QUOTA_USER, .tenant = { 2 }, .limit = 600, .used = 600, .wanted = 1800 },
       0,
-      "1/7 GPU of this user in use, this job wants 3/7 GPU more, and acme/vision allows "
+      "1/7 GPU of this user in use, this job needs 3/7 GPU more, and acme/vision allows "
       "each user 1/7 GPU",
       NULL },
     { { .code = BH_REASON_KEPT, .tenant = { 2 } },
       0,
-      "what is free is kept for acme/vision, which does not lend all that it is guaranteed",
+      "free capacity is kept for acme/vision, which does not lend all of its guarantee",
       "ask for less than your own guarantee covers, wait until borrowers end, or have an "
       "admin raise the lending limit of acme/vision" },
     { { .code = BH_REASON_KEPT_FORECAST,
@@ -260,8 +259,8 @@ static const struct {
         .used = 8400,
         .wanted = 4200 },
       0,
-      "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its "
-      "guarantee soon: 2 GPUs of 2.5 GPUs that others may have in use, this job wants 1 GPU "
+      "free capacity is kept for acme/vision, which is expected to need 1.5 GPUs of its "
+      "guarantee soon: 2 GPUs of 2.5 GPUs that others may have in use, this job needs 1 GPU "
       "more",
       "ask for less than your own guarantee covers, wait until borrowers end or less is "
       "expected (`bulkhead forecast` shows it), or have an admin set scheduling.lending to "
@@ -273,8 +272,8 @@ static const struct {
         .used = 8400,
         .wanted = 4200 },
       0,
-      "what is free is kept for a tenant above, which is expected to want it back soon: "
-      "2 GPUs of 2.5 GPUs that others may have in use, this job wants 1 GPU more",
+      "free capacity is kept for a tenant above, which is expected to need it back soon: "
+      "2 GPUs of 2.5 GPUs that others may have in use, this job needs 1 GPU more",
       NULL },
     { { .code = BH_REASON_BUDGET, .tenant = { 2 }, .limit = 36000, .used = 37800, .frees_at_ns = IN_4M10S },
       0,
@@ -286,17 +285,17 @@ static const struct {
       NULL },
     { { .code = BH_REASON_BEHIND, .job = { 5 } },
       1,
-      "job 5 comes first and waits for the same room",
-      "its turn comes when job 5 has started; `bulkhead why` on that job says what it "
+      "job 5 comes first and waits for the same capacity",
+      "it is next when job 5 has started; `bulkhead why` on that job says what it "
       "waits for" },
     { { .code = BH_REASON_BEHIND, .job = { 77 } },
       3,
-      "a job of another tenant comes first and waits for the same room",
-      "its turn comes when that job has started" },
+      "a job of another tenant comes first and waits for the same capacity",
+      "it is next when that job has started" },
     { { .code = BH_REASON_STARTING, .gpu = { 1 } },
       0,
-      "its partitions on GPU-1234 are being made ready (carved, and scrubbed where another tenant had "
-      "the memory) and its sandbox started",
+      "its partitions on GPU-1234 are being prepared (carved, and scrubbed where another tenant had the "
+      "memory) and its sandbox is starting",
       "wait: it continues by itself" },
     { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_partitions = 1800 },
       0,
@@ -305,25 +304,25 @@ static const struct {
     { { .code = BH_REASON_CORES, .gpu = { 1 }, .limit = 8000, .used = 7500, .wanted = 1000 },
       0,
       "GPUs are free for it, but of the 8 cores beside GPU-1234 jobs hold 7.500 cores, and "
-      "this job wants 1 core",
+      "this job needs 1 core",
       NULL },
     { { .code = BH_REASON_MEMORY, .gpu = { 1 }, .limit = 65536, .used = 65000, .wanted = 2048 },
       0,
       "GPUs are free for it, but of the 64 GiB of memory beside GPU-1234 jobs hold 65000 MiB "
-      "of memory, and this job wants 2 GiB of memory",
+      "of memory, and this job needs 2 GiB of memory",
       NULL },
     { { .code = BH_REASON_NEVER_MEMORY, .limit = 65536, .wanted = 131072 },
       0,
-      "this job wants 128 GiB of memory beside its GPUs, and no node that could hold it has "
+      "this job needs 128 GiB of memory beside its GPUs, and no node that could hold it has "
       "more than 64 GiB of memory",
       "ask for less (`cpu`, `memory` of the job, or of its SKU)" },
     { { .code = BH_REASON_NEVER_QUOTA, .tenant = { 1 }, .sku = { 1 }, .limit = 2, .wanted = 3 },
       0,
-      "this job wants 3 small, and the limit of acme is 2 small",
+      "this job needs 3 small, and the limit of acme is 2 small",
       "ask for fewer or smaller partitions, or have an admin raise the limit of acme" },
     { { .code = BH_REASON_QUOTA_GPU, .tenant = { 3 }, .limit = 4200, .used = 4200, .wanted = 4200 },
       0,
-      "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job wants 1 GPU more",
+      "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job needs 1 GPU more",
       NULL },
     { { .code = BH_REASON_MOVING, .gpu = { 1 }, .job = { 12 } },
       2,
@@ -331,11 +330,11 @@ static const struct {
       "wait: it continues by itself" },
     { { .code = BH_REASON_MOVING, .gpu = { 1 } },
       0,
-      "it is being moved to GPU-1234 to join free room, or to leave a GPU that is cordoned",
+      "it is being moved to GPU-1234 to join free capacity, or to empty a cordoned GPU",
       NULL },
     { { .code = BH_REASON_RUNNING, .moved_ns = NOW - 250 * BH_NS_PER_S },
       0,
-      "it has what it asked for; it was moved 4m10s ago to join free room, or to leave a GPU that is cordoned",
+      "it has what it asked for; it was moved 4m10s ago to join free capacity, or to empty a cordoned GPU",
       NULL },
     { { .code = BH_REASON_DEFRAG_BUDGET, .limit = 10, .used = 9, .wanted = 2, .frees_at_ns = IN_4M10S },
       0,

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-/* Append parts as people read them, exactly: "1.5 GPUs", "3/7 GPU", "2 GPUs".  A
+/* Append parts as text, exactly: "1.5 GPUs", "3/7 GPU", "2 GPUs".  A
  * decimal where one is exact, else a fraction in lowest terms. */
 void bh_gpus_put(struct bh_buf *out, uint64_t parts);
 

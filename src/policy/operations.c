@@ -94,7 +94,7 @@ bh_operation_has_parameter(const struct bh_operation_row *op, const char *parame
     return bh_words_contain(op->query, parameter);
 }
 
-/* The pattern ends with {rest}, which stands for all that follows. */
+/* The pattern ends with {rest}, which matches all that follows. */
 static bool
 rest_matches(const char *pattern, const char *open, const char *path, struct bh_path_match *ret_match)
 {

@@ -20,9 +20,9 @@ enum bh_operation {
 
 /* Whose tenant the permission is asked on. */
 enum bh_operation_scope {
-    BH_SCOPE_NOBODY, /* open to anybody */
+    BH_SCOPE_NOBODY, /* open to all */
     BH_SCOPE_SELF,   /* any known principal that holds the verb anywhere */
-    BH_SCOPE_OWN,    /* any known principal, about what is its own: bh_authz_own */
+    BH_SCOPE_OWN,    /* any known principal, about its own: bh_authz_own */
     BH_SCOPE_SITE,
     BH_SCOPE_TENANT,  /* named in the request */
     BH_SCOPE_JOB,     /* the job's */
@@ -49,10 +49,10 @@ struct bh_operation_row {
 const struct bh_operation_row *bh_operation_get(enum bh_operation op);
 
 /* The verb of all its records, whatever comes of it (tables/recorded_verbs.tbl): its permission, or what that
- * allows besides others.  Of operations that are open and leave no record: their name. */
+ * allows besides others.  Of operations that are open to all and leave no record: their name. */
 const char *bh_operation_recorded_verb(enum bh_operation op);
 
-/* Whether it is one about people: signing in, sessions, accounts (src/accounts). */
+/* Whether it is one of src/accounts: signing in, sessions, accounts. */
 bool bh_operation_of_accounts(enum bh_operation op);
 
 /* Whether the operation takes a query parameter of that name. */

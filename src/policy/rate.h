@@ -24,9 +24,9 @@ enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CL
 
 enum {
     BH_RATE_BURST = 10,   /* seconds */
-    BH_RATE_ADMIN = 10,   /* an administrator of the site may so many times as much */
+    BH_RATE_ADMIN = 10,   /* administrators of the site may so many times as much */
     BH_RATE_BYTES = 4096, /* of a change that count as one: most jobs' are fewer */
-    BH_RATE_WAYS = 8,     /* places that a key may stand at */
+    BH_RATE_WAYS = 8,     /* places that a key may be at */
     BH_RATE_SLOTS = 4096
 };
 

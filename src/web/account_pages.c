@@ -98,7 +98,7 @@ pages_put_recovery(struct bh_html *html, const struct bh_account_view *view)
     bh_html_text(html, ".");
     bh_html_close(html, "p");
     bh_frame_form(html, &view->frame, "/account/recovery");
-    bh_frame_button(html, "plain", "Make new recovery codes");
+    bh_frame_button(html, "plain", "Create new recovery codes");
     bh_html_close(html, "form");
 }
 
@@ -107,7 +107,7 @@ pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_element(html, "h2", NULL, "API tokens");
     if (view->token_count == 0)
-        bh_html_element(html, "p", NULL, "None. Your terminal makes them: bulkhead token create.");
+        bh_html_element(html, "p", NULL, "None. Create one on the command line: bulkhead token create.");
     bh_html_open(html, "ul");
     for (uint32_t i = 0; i < view->token_count; i++) {
         const struct bh_token_view *token = &view->tokens[i];
@@ -116,7 +116,7 @@ pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
         bh_html_element(html, "strong", NULL, token->name);
         bh_html_open(html, "p");
         bh_html_attr(html, "class", "note");
-        account_page_put_time(html, "Made", token->created);
+        account_page_put_time(html, "Created", token->created);
         account_page_put_time(html, ", used", token->used);
         account_page_put_time(html, ", expires", token->expires);
         bh_html_close(html, "p");
@@ -143,7 +143,7 @@ pages_put_sessions(struct bh_html *html, const struct bh_account_view *view)
         bh_html_open(html, "p");
         bh_html_attr(html, "class", "note");
         bh_html_text(html, session->how);
-        account_page_put_time(html, ", begun", session->begun);
+        account_page_put_time(html, ", started", session->begun);
         account_page_put_time(html, ", seen", session->last_used);
         bh_html_close(html, "p");
         if (!session->present)
@@ -190,8 +190,7 @@ bh_totp_page(struct bh_buf *out, struct bh_totp_view *view)
     view->frame.title = "Add an authenticator app";
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "p", NULL,
-                    "Let the app read this picture, or type the secret into it. Neither is "
-                    "shown again.");
+                    "Scan this picture with the app, or type the secret into it. Neither is shown again.");
     bh_qr_put(&html, view->address, "The secret as a QR code");
     bh_html_open(&html, "p");
     bh_html_text(&html, "Secret: ");
@@ -199,7 +198,7 @@ bh_totp_page(struct bh_buf *out, struct bh_totp_view *view)
     bh_html_close(&html, "p");
     bh_frame_form(&html, &view->frame, "/account/totp");
     bh_frame_input(&html, &(struct bh_input){ .id = "code",
-                                              .label = "Code that the app now shows",
+                                              .label = "Code that the app shows now",
                                               .name = "code",
                                               .autocomplete = "one-time-code",
                                               .inputmode = "numeric",
@@ -217,10 +216,9 @@ bh_codes_page(struct bh_buf *out, struct bh_codes_view *view)
 
     view->frame.title = "Recovery codes";
     html = bh_frame_begin(out, &view->frame);
-    bh_html_element(&html, "p", NULL,
-                    "Each lets you in once when you have no other factor. Print them or "
-                    "write them down: they are not shown again, and codes that you had "
-                    "before do not work any more.");
+    bh_html_element(
+        &html, "p", NULL,
+        "Each works once in place of a second factor. Print them or write them down: they are not shown again, and earlier codes no longer work.");
     bh_html_open(&html, "ul");
     bh_html_attr(&html, "class", "codes");
     for (uint32_t i = 0; i < view->count; i++)
@@ -229,7 +227,7 @@ bh_codes_page(struct bh_buf *out, struct bh_codes_view *view)
     bh_html_open(&html, "p");
     bh_html_open(&html, "a");
     bh_html_attr(&html, "href", "/account");
-    bh_html_text(&html, "I have them");
+    bh_html_text(&html, "Done");
     bh_html_close(&html, "a");
     bh_html_close(&html, "p");
     bh_frame_end(&html, &view->frame);

@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "web/frame.h"
 
-/* The pages of somebody who is signed in: factors, tokens, sessions.  Pure, as
+/* The pages of a signed-in user: factors, tokens, sessions.  Pure, as
  * signin_pages.h.  Times are nanoseconds since the epoch, 0 for never. */
 
 struct bh_passkey_view {
@@ -38,7 +38,7 @@ struct bh_account_view {
 void bh_account_page(struct bh_buf *out, struct bh_account_view *view);
 
 /* Adding an authenticator app: the secret as a picture and as text, and a code to prove
- * that it arrived.  `address` is what identity/totp.h writes; it is in no address of ours.
+ * that it arrived.  `address` is what identity/totp.h writes; it is in no address of this site.
  */
 struct bh_totp_view {
     struct bh_page_frame frame;

@@ -12,8 +12,11 @@ bh_csrf_token(const char *secret, char ret_token[BH_SECRET_TEXT])
     bh_secret_mac(secret, "bulkhead form token", ret_token);
 }
 
-bool
-bh_same_origin(const struct bh_request *request, const char *origin)
+/* Does the request come from a page of `origin` ("https://gpu.example")?  By Origin where
+ * there is one, else by Sec-Fetch-Site; a request with neither comes from no browser of
+ * this decade, and is refused. */
+static bool
+form_is_same_origin(const struct bh_request *request, const char *origin)
 {
     if (request->origin)
         return strcmp(request->origin, origin) == 0;
@@ -38,7 +41,7 @@ bh_form_receive(const struct bh_request *request, const char *origin, const char
     const char *given;
 
     BH_ASSERT(token[0]); /* or none would be the right one */
-    if (!bh_same_origin(request, origin))
+    if (!form_is_same_origin(request, origin))
         return BH_FAULT_ELSEWHERE;
     if (!is_form(request->content_type))
         return BH_FAULT_FORM;

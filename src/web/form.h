@@ -10,14 +10,9 @@
  * Two locks, either of which would do: a token that only a page of the session could hold,
  * and the browser's own word for which site the request comes from. */
 
-/* The token for the forms of whoever holds this secret: a session's id, or the cookie of a
+/* The token for the forms of the holder of this secret: a session's id, or the cookie of a
  * browser that has none yet.  Does not give the secret away. */
 void bh_csrf_token(const char *secret, char ret_token[BH_SECRET_TEXT]);
-
-/* Does the request come from a page of `origin` ("https://gpu.example")?  By Origin where
- * there is one, else by Sec-Fetch-Site; a request with neither comes from no browser of
- * this decade, and is refused. */
-bool bh_same_origin(const struct bh_request *request, const char *origin);
 
 /* Read the form that was posted.
  *   ELSEWHERE       it comes from another site, or its field "csrf" is not `token`
@@ -28,10 +23,10 @@ BH_MUST_USE enum bh_identity_fault bh_form_receive(const struct bh_request *requ
 
 /* The cookie of that name among those that the request carries, in `ret_value` (at most
  * `size` - 1 bytes).  False when there is none, it is longer, or the name comes twice: then
- * somebody put one beside ours. */
+ * another site set one beside Bulkhead's. */
 bool bh_cookie_find(const struct bh_request *request, const char *name, char *ret_value, size_t size);
 
-/* A path to go on to after signing in: `text` when it is a path of this site without
+/* A path to continue at after signing in: `text` when it is a path of this site without
  * surprises ("/confirm?code=AB"), else `fallback`. */
 const char *bh_next_path(const char *text, const char *fallback);
 

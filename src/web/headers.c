@@ -1,6 +1,6 @@
 #include "web/headers.h"
 
-/* What a page may do: our own script and sheet, pictures within itself; and forms to us. */
+/* What a page may do: this site's script and sheet, pictures within itself, and forms to this site. */
 #define POLICY_REST                                                                                          \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "                        \
     "frame-ancestors 'none'; base-uri 'none'; connect-src 'self'"

@@ -75,7 +75,7 @@ bh_html_begin(struct bh_buf *out)
     return (struct bh_html){ .out = out };
 }
 
-/* A new line before what stands in a block of its own: for people who read the source, and
+/* A new line before what stands in a block of its own: for readers of the source, and
  * for tests that compare it. */
 static bool
 html_is_block(const char *element)
@@ -109,7 +109,7 @@ bh_html_open(struct bh_html *html, const char *element)
 
 /* A path of this site: "//host" would be another's, and so would "/\host". */
 static bool
-html_is_ours(const char *name, const char *value)
+html_is_allowed(const char *name, const char *value)
 {
     static const char *const urls[] = { "href", "src", "action", NULL };
 
@@ -134,7 +134,7 @@ void
 bh_html_attr(struct bh_html *html, const char *name, const char *value)
 {
     bh_html_flag(html, name);
-    BH_ASSERT(html_is_ours(name, value));
+    BH_ASSERT(html_is_allowed(name, value));
     bh_buf_puts(html->out, "=\"");
     html_put_escaped(html->out, value);
     bh_buf_putc(html->out, '"');

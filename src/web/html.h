@@ -10,7 +10,7 @@
  *
  * Elements are opened and closed by name, attributes follow their element at once, and
  * every text and value is escaped; there is no way to write markup from a text.  Names are
- * ours and are asserted: no event attributes, no style, nothing inside <script> or <style>.
+ * Bulkhead's own and are asserted: no event attributes, no style, nothing inside <script> or <style>.
  * Bytes that are no UTF-8, and control characters, become U+FFFD. */
 
 enum { BH_HTML_DEPTH_MAX = 24 };
@@ -47,7 +47,7 @@ void bh_html_close(struct bh_html *html, const char *element);
 /* An element with nothing but text; `class` may be NULL. */
 void bh_html_element(struct bh_html *html, const char *element, const char *class, const char *text);
 
-/* A link to another site, which is told nothing of ours; what is no https address becomes
+/* A link to another site, which learns nothing of this one; what is no https address becomes
  * text alone. */
 void bh_html_link_away(struct bh_html *html, const char *url, const char *text);
 

@@ -31,14 +31,12 @@ page_put_parameter(void *self, const char *name, const char *value)
 const char *
 bh_page_query(const struct bh_page *page)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_FORM_BYTES_MAX };
     const char *text = NULL;
-    struct bh_buf out;
 
-    bh_buf_init(&out, BH_FORM_BYTES_MAX);
     page->request->each_query(page->request, page_put_parameter, &out);
     if (bh_buf_text(&out))
         text = bh_arena_strdup(page->request->arena, bh_buf_text(&out));
-    bh_buf_fini(&out);
     return text ? text : "";
 }
 
@@ -165,8 +163,8 @@ bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
 }
 
 struct bh_api_response
-bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path, const char *name,
-                  const char *text)
+bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
+                  const struct bh_page_member *members)
 {
     struct bh_api_response response = { .status = 400 };
     char memory[BODY_MAX];
@@ -176,7 +174,9 @@ bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
     bh_buf_init_fixed(&body, memory, sizeof memory);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, name, text);
+    for (; members->name; members++)
+        if (members->text)
+            bh_json_str(&w, members->name, members->text);
     bh_json_close(&w, '}');
     if (bh_buf_text(&body))
         response = bh_page_call(page, method, path, memory);
@@ -195,7 +195,7 @@ bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice)
     bh_redirect(page->reply, where ? where : "/");
 }
 
-/* Too many attempts are a 401 as a wrong password is, and told apart by what is said. */
+/* Too many attempts are a 401 as a wrong password is, and differ by the message. */
 static bool
 page_is_locked(const struct bh_api_response *response)
 {

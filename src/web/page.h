@@ -59,9 +59,13 @@ bh_api_response_fini_auto(struct bh_api_response *response)
 struct bh_api_response bh_page_call(struct bh_page *page, enum bh_method method, const char *path,
                                     const char *body);
 
-/* The same with one text in the body, under that name. */
+/* The same with these texts as the body, up to the one without a name; a NULL text is left out.
+ * Status 400 when they are too long. */
+struct bh_page_member {
+    const char *name, *text;
+};
 struct bh_api_response bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
-                                         const char *name, const char *text);
+                                         const struct bh_page_member *members);
 
 /* Hand on what the API answers, as it is: for passkey.js. */
 void bh_page_forward(struct bh_page *page, enum bh_method method, const char *path);
@@ -93,7 +97,7 @@ void bh_page_sign_out(struct bh_page *page);
 /* Send the browser to sign in, and back to this page afterwards. */
 void bh_page_require_sign_in(struct bh_page *page);
 
-/* What the browser keeps while it is at a provider: the sign-in's id and where to go on to.
+/* What the browser keeps while it is at a provider: the sign-in's id and where to continue.
  * `text` NULL: nothing any more. */
 void bh_page_store_login(struct bh_page *page, const char *text);
 

@@ -5,7 +5,7 @@
 #include "web/signin_pages.h"
 #include "web/page.h"
 
-enum { PASSKEYS_MAX = 16, TOKENS_MAX = 200, SESSIONS_MAX = 100, CODES_MAX = 16, BODY_MAX = 1 << 15 };
+enum { PASSKEYS_MAX = 16, TOKENS_MAX = 200, SESSIONS_MAX = 100, CODES_MAX = 16 };
 
 static const char *
 account_handler_text_of(bh_json_value object, const char *name)
@@ -270,8 +270,9 @@ bh_post_totp(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
+    const struct bh_page_member members[] = { { "code", bh_page_field(page, "code") }, { NULL, NULL } };
 
-    response = bh_page_call_with(page, BH_PUT, "/v1/account/totp", "code", bh_page_field(page, "code"));
+    response = bh_page_call_with(page, BH_PUT, "/v1/account/totp", members);
     if (response.status == 400) /* it was not the app's code: the secret is void */
         bh_page_redirect(page, "/account", BH_NOTICE_REFUSED);
     else if (!bh_api_response_is_ok(&response) || !account_put_codes(page, &response))
@@ -324,28 +325,20 @@ bh_post_password(struct bh_page *page)
     struct bh_api_response account = { 0 };
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
-    const char *password = bh_page_field(page, "password");
-    char memory[BODY_MAX];
-    struct bh_json_writer w;
-    struct bh_buf body;
+    struct bh_page_member members[] = { { "account", NULL },
+                                        { "old", bh_page_field(page, "old") },
+                                        { "password", bh_page_field(page, "password") },
+                                        { NULL, NULL } };
 
-    if (strcmp(password, bh_page_field(page, "repeated")) != 0) {
+    if (strcmp(bh_page_field(page, "password"), bh_page_field(page, "repeated")) != 0) {
         account_put_password(page, 400, BH_NOTICE_PASSWORD_TWICE);
         return;
     }
     account = bh_page_call(page, BH_GET, "/v1/account", NULL);
     if (account_handler_is_over(page, &account))
         return;
-    bh_buf_init_fixed(&body, memory, sizeof memory);
-    w = bh_json_begin(&body);
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "account", bh_api_response_text(&account, "name"));
-    bh_json_str(&w, "old", bh_page_field(page, "old"));
-    bh_json_str(&w, "password", password);
-    bh_json_close(&w, '}');
-    if (bh_buf_text(&body))
-        response = bh_page_call(page, BH_PUT, "/v1/account/password", memory);
-    bh_secret_wipe(memory, sizeof memory);
+    members[0].text = bh_api_response_text(&account, "name");
+    response = bh_page_call_with(page, BH_PUT, "/v1/account/password", members);
     if (bh_api_response_is_ok(&response)) { /* all sessions have ended with the old one */
         bh_page_sign_out(page);
         bh_page_redirect(page, "/signin", BH_NOTICE_PASSWORD_SET);
@@ -410,8 +403,9 @@ bh_post_step_up(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
+    const struct bh_page_member members[] = { { "code", bh_page_field(page, "code") }, { NULL, NULL } };
 
-    response = bh_page_call_with(page, BH_POST, "/v1/prove", "code", bh_page_field(page, "code"));
+    response = bh_page_call_with(page, BH_POST, "/v1/prove", members);
     account_finish_step_up(page, &response);
 }
 

@@ -6,11 +6,11 @@
 #include "web/page.h"
 
 /* `bulkhead login`: its user says yes or no here, and the browser takes the answer to a
- * door that the command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there
+ * listener that the command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there
  * is good only for who knows the challenge's verifier, which never leaves the command line.
  */
 
-enum { CHALLENGE = 43, STATE_MAX = 128, HOST_MAX = 120, BODY_MAX = 4096 };
+enum { CHALLENGE = 43, STATE_MAX = 128, HOST_MAX = 120 };
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -66,7 +66,7 @@ bh_show_command_line(struct bh_page *page)
     bh_command_line_page(&page->reply->body, &view);
 }
 
-/* Take an answer to the door: "code" or "error" with its value. */
+/* Send an answer to the listener: "code" or "error" with its value. */
 static void
 redirect_to_command_line(struct bh_page *page, uint16_t port, const char *name, const char *value)
 {
@@ -77,25 +77,6 @@ redirect_to_command_line(struct bh_page *page, uint16_t port, const char *name, 
         bh_redirect(page->reply, address);
     else
         bh_page_error(page, 500);
-}
-
-static struct bh_api_response
-ask_grant(struct bh_page *page, const struct bh_command_line_view *view)
-{
-    struct bh_api_response response = { .status = 400 };
-    char memory[BODY_MAX];
-    struct bh_json_writer w;
-    struct bh_buf body;
-
-    bh_buf_init_fixed(&body, memory, sizeof memory);
-    w = bh_json_begin(&body);
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "challenge", view->challenge);
-    bh_json_str(&w, "host", view->host);
-    bh_json_close(&w, '}');
-    if (bh_buf_text(&body))
-        response = bh_page_call(page, BH_POST, "/v1/sign-in/grant", memory);
-    return response;
 }
 
 void
@@ -114,7 +95,9 @@ bh_post_command_line(struct bh_page *page)
         redirect_to_command_line(page, port, "error", "access_denied");
         return;
     }
-    response = ask_grant(page, &view);
+    response = bh_page_call_with(
+        page, BH_POST, "/v1/sign-in/grant",
+        (struct bh_page_member[]){ { "challenge", view.challenge }, { "host", view.host }, { NULL, NULL } });
     if (bh_api_response_is_ok(&response))
         redirect_to_command_line(page, port, "code", bh_api_response_text(&response, "code"));
     else

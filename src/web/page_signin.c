@@ -81,7 +81,7 @@ signin_accept_session(struct bh_page *page, const struct bh_api_response *respon
         put_signin(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
 }
 
-/* Whoever signs in anew leaves the session that this browser had. */
+/* A new sign-in ends the session that this browser had. */
 static void
 signin_leave_session(struct bh_page *page)
 {
@@ -93,11 +93,11 @@ signin_leave_session(struct bh_page *page)
     page->session[0] = '\0';
 }
 
-static void
-signin_put_enroll_code(struct bh_json_writer *w, const struct bh_page *page, const char *name)
+/* NULL: it is empty. */
+static const char *
+signin_field(const struct bh_page *page, const char *name)
 {
-    if (bh_page_field(page, name)[0])
-        bh_json_str(w, name, bh_page_field(page, name));
+    return bh_page_field(page, name)[0] ? bh_page_field(page, name) : NULL;
 }
 
 void
@@ -105,24 +105,14 @@ bh_post_signin(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
-    char memory[BODY_MAX];
-    struct bh_json_writer w;
-    struct bh_buf body;
+    const struct bh_page_member members[] = {
+        { "account", signin_field(page, "account") },        { "code", signin_field(page, "code") },
+        { "device", page->device[0] ? page->device : NULL }, { "host", "browser" },
+        { "password", signin_field(page, "password") },      { NULL, NULL }
+    };
 
-    bh_buf_init_fixed(&body, memory, sizeof memory);
-    w = bh_json_begin(&body);
-    bh_json_open(&w, NULL, '{');
-    signin_put_enroll_code(&w, page, "account");
-    signin_put_enroll_code(&w, page, "code");
-    if (page->device[0])
-        bh_json_str(&w, "device", page->device);
-    bh_json_str(&w, "host", "browser");
-    signin_put_enroll_code(&w, page, "password");
-    bh_json_close(&w, '}');
     signin_leave_session(page);
-    if (bh_buf_text(&body))
-        response = bh_page_call(page, BH_POST, "/v1/sign-in", memory);
-    bh_secret_wipe(memory, sizeof memory);
+    response = bh_page_call_with(page, BH_POST, "/v1/sign-in", members);
     signin_accept_session(page, &response);
 }
 
@@ -147,7 +137,7 @@ bh_post_signin_passkey(struct bh_page *page)
 
 /* ---- at a provider ---- */
 
-/* Where to go on to stands behind the id, encoded: cookies have their own letters. */
+/* Where to continue follows the id, encoded: cookies have their own letters. */
 void
 bh_show_provider(struct bh_page *page)
 {
@@ -180,7 +170,7 @@ bh_show_provider(struct bh_page *page)
     bh_redirect(page->reply, address);
 }
 
-/* A session, or for who was signed in that it is still him. */
+/* A session, or for a signed-in user the proof that it is still the same. */
 static bool
 signin_accept_callback(struct bh_page *page, const struct bh_api_response *response)
 {
@@ -190,7 +180,7 @@ signin_accept_callback(struct bh_page *page, const struct bh_api_response *respo
     return signin_store_session(page, response);
 }
 
-/* Where to go on to, from behind the id in the cookie. */
+/* Where to continue, from after the id in the cookie. */
 static const char *
 signin_stored_next(struct bh_page *page, const char *encoded)
 {
@@ -220,7 +210,9 @@ bh_show_callback(struct bh_page *page)
     id = strspn(stored, hex);
     path = bh_arena_printf(page->request->arena, "/v1/sign-in/issuer/%.*s", (int)id, stored);
     if (path && id > 0 && stored[id] == '.')
-        response = bh_page_call_with(page, BH_POST, path, "query", bh_page_query(page));
+        response =
+            bh_page_call_with(page, BH_POST, path,
+                              (struct bh_page_member[]){ { "query", bh_page_query(page) }, { NULL, NULL } });
     if (signin_accept_callback(page, &response))
         bh_page_redirect(page, signin_stored_next(page, stored + id + 1), BH_NOTICE_NONE);
     else
@@ -278,20 +270,6 @@ bh_show_enroll(struct bh_page *page)
     signin_put_enroll(page, 200, BH_NOTICE_NONE);
 }
 
-/* What the form holds, as the operation wants it: "enrol" is the code of somebody whom an
- * admin gave one, "code" the first admin's. */
-static void
-signin_put_enrollment(struct bh_buf *body, const struct bh_page *page, bool first)
-{
-    struct bh_json_writer w = bh_json_begin(body);
-
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "account", bh_page_field(page, "account"));
-    bh_json_str(&w, first ? "code" : "enrol", bh_page_field(page, "code"));
-    bh_json_str(&w, "password", bh_page_field(page, "password"));
-    bh_json_close(&w, '}');
-}
-
 /* Where no account is known yet, it is the first admin who comes. */
 static bool
 signin_is_first(struct bh_page *page)
@@ -308,21 +286,20 @@ void
 bh_post_enroll(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
-    struct bh_api_response response = { .status = 400 };
+    struct bh_api_response response = { 0 };
     bool first = signin_is_first(page);
-    char memory[BODY_MAX];
-    struct bh_buf body;
+    /* "enrol" is the code that an admin gives out, "code" the first admin's */
+    const struct bh_page_member members[] = { { "account", bh_page_field(page, "account") },
+                                              { first ? "code" : "enrol", bh_page_field(page, "code") },
+                                              { "password", bh_page_field(page, "password") },
+                                              { NULL, NULL } };
 
     if (strcmp(bh_page_field(page, "password"), bh_page_field(page, "repeated")) != 0) {
         signin_put_enroll(page, 400, BH_NOTICE_PASSWORD_TWICE);
         return;
     }
-    bh_buf_init_fixed(&body, memory, sizeof memory);
-    signin_put_enrollment(&body, page, first);
-    if (bh_buf_text(&body))
-        response = first ? bh_page_call(page, BH_POST, "/v1/sign-in/first", memory)
-                         : bh_page_call(page, BH_PUT, "/v1/account/password", memory);
-    bh_secret_wipe(memory, sizeof memory);
+    response = first ? bh_page_call_with(page, BH_POST, "/v1/sign-in/first", members)
+                     : bh_page_call_with(page, BH_PUT, "/v1/account/password", members);
     if (!bh_api_response_is_ok(&response))
         signin_put_enroll(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
     else if (first)

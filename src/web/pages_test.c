@@ -152,7 +152,7 @@ static const struct {
     { "signin_nobody", signin_nobody },
     { "again", step_up },
     { "again_nothing", step_up_without_factor },
-    { "door", command_line },
+    { "command_line", command_line },
     { "enrol", pages_test_enrol },
     { "password", password },
     { "account", pages_test_account },

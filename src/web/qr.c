@@ -43,14 +43,13 @@ put_svg(struct bh_buf *svg, const QRcode *code)
 void
 bh_qr_put(struct bh_html *html, const char *text, const char *description)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf svg = { .max = BYTES_MAX };
+    BH_AUTO(bh_buf_fini) struct bh_buf source = { .max = BYTES_MAX };
     BH_AUTO(QRcode_free)
     QRcode *code = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M);
-    struct bh_buf svg, source;
 
     if (!code)
         return;
-    bh_buf_init(&svg, BYTES_MAX);
-    bh_buf_init(&source, BYTES_MAX);
     put_svg(&svg, code);
     bh_buf_puts(&source, "data:image/svg+xml;base64,");
     bh_base64_encode(&source, svg.bytes, svg.length);
@@ -58,6 +57,4 @@ bh_qr_put(struct bh_html *html, const char *text, const char *description)
     bh_html_attr(html, "class", "qr");
     bh_html_attr(html, "alt", description);
     bh_html_attr(html, "src", bh_buf_text(&source));
-    bh_buf_fini(&svg);
-    bh_buf_fini(&source);
 }

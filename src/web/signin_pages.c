@@ -105,8 +105,7 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
         pages_put_account_form(&html, view);
     if (!view->local && view->issuer_count == 0)
         bh_html_element(&html, "p", NULL,
-                        "Nobody can sign in here yet: the site file names no identity "
-                        "provider and no account.");
+                        "Sign-in is not set up: the site file names no identity provider and no account.");
     bh_html_open(&html, "p");
     bh_html_open(&html, "a");
     bh_html_attr(&html, "href", "/enrol");
@@ -132,10 +131,10 @@ bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
 {
     struct bh_html html;
 
-    view->frame.title = "Confirm that it is you";
+    view->frame.title = "Confirm your identity";
     view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
-    bh_html_element(&html, "p", NULL, "What you are about to do asks for a second factor again.");
+    bh_html_element(&html, "p", NULL, "This action needs a second factor again.");
     if (view->passkey)
         pages_put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
     if (view->code) {
@@ -189,8 +188,7 @@ bh_command_line_page(struct bh_buf *out, struct bh_command_line_view *view)
     bh_html_close(&html, "p");
     bh_html_element(&html, "p", "code", shown);
     bh_html_element(&html, "p", NULL,
-                    "If you did not start it yourself just now, refuse: whoever did would "
-                    "act in your name.");
+                    "If you did not start it yourself just now, refuse: it would act in your name.");
     bh_html_open(&html, "div");
     bh_html_attr(&html, "class", "choices");
     signin_page_put_answer(&html, view, "no", NULL, "No, refuse");
@@ -212,10 +210,10 @@ pages_put_new_password(struct bh_html *html)
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "note");
     bh_html_attr(html, "id", "advice");
-    bh_html_text(html, "12 characters at least. Several words are fine.");
+    bh_html_text(html, "At least 12 characters. Several words are fine.");
     bh_html_close(html, "p");
     bh_frame_input(html, &(struct bh_input){ .id = "repeated",
-                                             .label = "The same again",
+                                             .label = "New password again",
                                              .name = "repeated",
                                              .type = "password",
                                              .autocomplete = "new-password",
@@ -238,7 +236,7 @@ bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view)
                                                   .value = view->account,
                                                   .length_max = ACCOUNT_MAX });
         bh_frame_input(&html, &(struct bh_input){ .id = "code",
-                                                  .label = "One-time code you were given",
+                                                  .label = "One-time code",
                                                   .name = "code",
                                                   .autocomplete = "off",
                                                   .length_max = 128 });
@@ -260,16 +258,16 @@ static const struct {
     uint32_t status;
     const char *title, *sentence;
 } errors[] = {
-    { 400, "That was not understood",
+    { 400, "Request not understood",
       "The browser sent something that this page cannot read. Go back and try again." },
-    { 401, "Sign in first", "This page is for people who are signed in." },
+    { 401, "Sign in first", "This page is for signed-in users." },
     { 403, "Not allowed", "You may not do this, or the page was open for too long." },
-    { 404, "Nothing here", "There is no such page." },
-    { 405, "Not that way", "This page cannot be asked for in that way." },
-    { 409, "Changed meanwhile", "Somebody changed this at the same time. Look again." },
-    { 429, "Too many attempts", "Wait a quarter of an hour, or ask an admin." },
-    { 503, "Not now", "The service cannot answer now. Try again in a moment." },
-    { 500, "Our mistake", "Something went wrong here, not with you. The log of the daemon says what." },
+    { 404, "Not found", "There is no such page." },
+    { 405, "Method not allowed", "This page does not support that request." },
+    { 409, "Conflict", "This was changed at the same time. Reload and try again." },
+    { 429, "Too many attempts", "Wait 15 minutes, or ask an admin." },
+    { 503, "Unavailable", "The service cannot answer now. Try again in a moment." },
+    { 500, "Internal error", "The server failed. The log of the daemon has the cause." },
 };
 
 void
@@ -302,8 +300,7 @@ bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view)
     bh_html_element(&html, "p", NULL, "You are signed out of this site.");
     if (view->provider[0]) {
         bh_html_open(&html, "p");
-        bh_html_text(&html, "You may still be signed in at your organization. On a computer of "
-                            "somebody else, ");
+        bh_html_text(&html, "You may still be signed in at your organization. On a shared computer, ");
         bh_html_link_away(&html, view->provider, "sign out there, too");
         bh_html_text(&html, ".");
         bh_html_close(&html, "p");

@@ -6,7 +6,7 @@
 /* The pages on the way in and out.  Pure: a struct says what to show, HTML comes out.
  * Titles are the pages' own: `frame.title` is set here. */
 
-/* Who can vouch for people: an identity provider of the site file. */
+/* Who can vouch for users: an identity provider of the site file. */
 struct bh_signin_issuer {
     const char *id;   /* what the form posts */
     const char *name; /* "Example University" */
@@ -25,7 +25,7 @@ struct bh_signin_view {
 };
 void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 
-/* Somebody who is signed in must show that it is still him, with what he has. */
+/* A signed-in user must show a factor again, one of those that the account has. */
 struct bh_step_up_view {
     struct bh_page_frame frame;
     bool passkey, code;
@@ -37,7 +37,7 @@ void bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view);
 /* A command line wants a session: `bulkhead login` has sent its user here. */
 struct bh_command_line_view {
     struct bh_page_frame frame;
-    const char *challenge; /* its first letters stand in the terminal, too */
+    const char *challenge; /* its first letters are shown in the terminal, too */
     const char *state, *port;
     const char *host; /* where it runs, as it says */
 };

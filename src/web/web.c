@@ -127,15 +127,14 @@ web_receive(struct bh_page *page)
     return true;
 }
 
-/* Somebody who is not signed in is sent to do so, and comes back to the page he asked for.
+/* A user who is not signed in is sent to do so, and returns to the requested page.
  */
 void
 bh_page_require_sign_in(struct bh_page *page)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf where = { .max = BH_FORM_BYTES_MAX };
     const char *query = bh_page_query(page), *path = NULL;
-    struct bh_buf where;
 
-    bh_buf_init(&where, BH_FORM_BYTES_MAX);
     bh_buf_puts(&where, "/signin?next=");
     bh_form_put_encoded(&where, page->request->path);
     if (query[0])
@@ -143,7 +142,6 @@ bh_page_require_sign_in(struct bh_page *page)
     bh_form_put_encoded(&where, query);
     if (page->request->method == BH_GET && bh_buf_text(&where))
         path = bh_arena_strdup(page->request->arena, bh_buf_text(&where));
-    bh_buf_fini(&where);
     bh_redirect(page->reply, path ? path : "/signin");
 }
 

@@ -8,7 +8,7 @@
  *
  * They are a client of the API like any other.  What a page needs it asks the API for in
  * this process, with the session of the browser's cookie as the bearer, so that nothing is
- * decided, limited or recorded twice or differently.  A browser's session stands in a
+ * decided, limited or recorded twice or differently.  A browser's session is in a
  * cookie that scripts cannot read and that goes to this host over TLS alone. */
 struct bh_web;
 

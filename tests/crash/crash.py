@@ -224,7 +224,7 @@ def check_instances(site, found):
 
 
 def check_logs(site, found):
-    lines = site.bad_lines("invariant", "cannot go on", "assert", "Sanitizer", "runtime error", "not usable", "commit failed", "was put back")
+    lines = site.bad_lines("invariant", "cannot continue", "assert", "Sanitizer", "runtime error", "not usable", "commit failed", "was restored")
     found.check("nothing bad in the logs", not lines, lines[:3])
 
 

@@ -114,7 +114,7 @@ def root_recomputed(site):
 @tap.test()
 def cut_store(site):
     "bulkheadd refuses to start on a journal that is shorter than what it signed"
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     count = busy(site)
     site.stop(site.daemon)
     kept = site.dir / "kept.db"
@@ -184,7 +184,7 @@ def kept_elsewhere(site):
 @tap.test()
 def rolled_back(site):
     "bulkheadd refuses a store of an earlier day, whole in itself, until somebody says that it is meant"
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     busy(site)
     site.stop(site.daemon)
     state, earlier = site.dir / "state", site.dir / "earlier.db"
@@ -207,7 +207,7 @@ def rolled_back(site):
 @tap.test()
 def formless_row(site):
     "bulkheadd refuses to start on a store with a row that has no form, and names it; before, nobody's jobs could be listed then"
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     busy(site)
     site.stop(site.daemon)
     with contextlib.closing(sqlite3.connect(site.dir / "state/bulkhead.db")) as db, db:
@@ -319,7 +319,7 @@ def another_key(site):
 @tap.test()
 def flipped_key(site):
     "a signing key with a flipped bit is refused at the start, with the way on; audit.vkey stays, and with the key's copy all goes on"
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     busy(site)
     site.stop(site.daemon)
     key, vkey = site.dir / "state/audit.key", pathlib.Path(key_of(site)).read_text()
@@ -523,7 +523,7 @@ def pruned(site):
 
 def put_back_pruned(site):
     """Store and snapshots of an earlier day, pruned: refused with the way on, and that way works."""
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     state, earlier = site.dir / "state", site.dir / "earlier"
     kept = ("bulkhead.db*", "snapshot-*.bin")
     earlier.mkdir()

@@ -358,16 +358,16 @@ def cli(site):
     script.write_text("echo never\n")
     plain = site.cli("alice", "submit", str(script), check=3)
     contains("whose line it is", plain.stderr, f"{script}: line 1")
-    contains("where a program stands", plain.stderr, "a program stands behind --")
+    contains("where a program stands", plain.stderr, "a program comes after --")
     script.write_text("#!/bin/sh\n# what\necho never\n")
-    contains("a script", site.cli("alice", "submit", str(script), check=3).stderr, "is a script, and a job file is YAML or JSON")
+    contains("a script", site.cli("alice", "submit", str(script), check=3).stderr, "is a script; a job file is YAML or JSON")
     empty = site.dir / "empty.yaml"
     empty.touch()
     for args in (("apply", "-f"), ("submit",)):
-        contains("an empty file", site.cli(None, *args, str(empty), check=3).stderr, f"{empty}: nothing is in it")
+        contains("an empty file", site.cli(None, *args, str(empty), check=3).stderr, f"{empty}: it is empty")
     with script.open() as given:
         done = site.cli("alice", "submit", "--hold", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh", stdin=given, check=0)
-    contains("a file as input", done.stderr, "a submitted job does not read this command's input")
+    contains("a file as input", done.stderr, "a submitted job cannot read this command's input")
     job = site.dir / "job.yaml"
     job.write_text("sku: small\nname: of-the-file\nargs: [never]\n")
     made = site.cli("alice", "submit", str(job), "--hold", "--tenant", "acme/vision/batch", "--", "echo", "hi", check=0).stdout

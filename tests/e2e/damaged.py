@@ -29,7 +29,7 @@ def refused(site):
 @tap.test()
 def next_steps(site):
     "a start that is refused for a file says what to do"
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     site.run("true")
     site.stop(site.daemon)
     state = site.dir / "state"
@@ -58,8 +58,8 @@ def epochs_gone(site):
     (site.dir / "state/epochs").unlink()
     site.start_daemon()
     site.until(lambda: site.job(job)["restarts"] == 1, what="the job again")
-    equal("the daemon's log", len(lines(site, "daemon.log", "the epochs of the store are gone")), 1)
-    equal("the node's log", len(lines(site, "node.log", "were put back or cut")), 1)
+    equal("the daemon's log", len(lines(site, "daemon.log", "the epochs of the store are lost")), 1)
+    equal("the node's log", len(lines(site, "node.log", "were restored or truncated")), 1)
 
 
 @tap.test()
@@ -68,9 +68,9 @@ def node_cannot_write(site):
     site.stop(site.daemon)
     (site.dir / "node/epochs.new").mkdir()  # what a full disk does to it
     site.start_daemon()
-    site.until(lambda: lines(site, "node.log", "cannot be written down"), what="a line in the log")
+    site.until(lambda: lines(site, "node.log", "cannot be written to disk"), what="a line in the log")
     time.sleep(3)
-    equal("once", len(lines(site, "node.log", "cannot be written down")), 1)
+    equal("once", len(lines(site, "node.log", "cannot be written to disk")), 1)
     equal("not malformed", lines(site, "node.log", "malformed frame"), [])
     (site.dir / "node/epochs.new").rmdir()
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
@@ -88,7 +88,7 @@ def folder_of_a_job_gone(site):
     site.until(lambda: site.job(job)["state"] in ("cancelled", "failed", "completed"), what="its end")
     log = site.cli("alice", "logs", str(job)).stdout
     equal("no folder", re.findall(re.escape(str(site.dir)), log), [])
-    contains("what it was", log, "could not write down how the job ended")
+    contains("what it was", log, "could not record how the job ended")
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def refused(site):
     "without a grant, after its end, for writing or from another tenant it is refused, with what would help, and recorded"
     datasets(site, imagenet=READERS + ", {tenant: acme/speech, may: [mount, read], until: '2020-01-01T00:00:00Z'}")
     said = run(site, "true", "dataset=imagenet::rw", check=4).stderr
-    contains("no right", said, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant write")
+    contains("no right", said, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant gives write")
     contains("what helps", said, "mount it read-only")
     said = run(site, "true", "dataset=imagenet", person="bob", tenant=ASR, check=4).stderr
     contains("ended", said, "imagenet: grants[1] gave mount, read until 2020-01-01T00:00:00Z")
@@ -128,7 +128,7 @@ def other_doors(site):
     run(site, "true", str(site.dir), check=4)
     run(site, "true", more=("--cwd", str(folder)), check=4)
     said = run(site, "true", more=("--image", f"dir:{site.dir}"), check=4).stderr
-    contains("an image above it", said, "lie in one another")
+    contains("an image above it", said, "overlap")
     (site.dir / "share/link").symlink_to(folder)
     job, log = site.run("cat", f"{site.dir}/share/link/note", client=site.client("alice"),
                         mounts=[{"source": f"{site.dir}/share/link"}])
@@ -138,7 +138,7 @@ def other_doors(site):
     for mounts in (f"[{{path: {site.dir}, tenant: acme}}]", f"[{{path: {folder}/train, tenant: acme}}]"):
         path = site.dir / "wide.yaml"
         path.write_text(f"{tap.SITE}\nmounts: {mounts}\ndatasets: [{{name: imagenet, path: {folder}, tenant: acme}}]\n")
-        contains("a site file that opens one", site.cli("erin", "apply", "-f", str(path), check=3).stderr, "lie in one another")
+        contains("a site file that opens one", site.cli("erin", "apply", "-f", str(path), check=3).stderr, "overlap")
     (site.dir / "alias").symlink_to(folder)
     site.apply(tap.SITE + f"\ndatasets: [{{name: alias, path: {site.dir}/alias, tenant: acme, grants: [{{tenant: '*', may: [mount, read]}}]}}]\n")
     job, log = site.run("cat", "/datasets/alias/note", client=site.client("alice"), mounts=[{"dataset": "alias"}])
@@ -151,7 +151,7 @@ def copied(site):
     datasets(site)
     share, out = f"{site.dir}/share:/out:rw", "cp /datasets/imagenet/note /out/copy"
     said = run(site, out, "dataset=imagenet", share, check=4).stderr
-    contains("why", said, "imagenet: grants[0] gives mount, read, and no grant copy")
+    contains("why", said, "imagenet: grants[0] gives mount, read, and no grant gives copy")
     contains("what helps", said, "leave out the other mounts for writing")
     run(site, out, "dataset=imagenet", "dataset=llama:/out:rw", check=4)
     run(site, "cat /out/note /datasets/imagenet/note", "dataset=imagenet", f"{site.dir}/share:/out")
@@ -167,7 +167,7 @@ def sent(site):
     asked = ("--tenant", BATCH, "--sku", "small", "--network", "tenant", "--mount", "dataset=imagenet", "--", "true")
     for command in (("run",), ("submit", "--dry-run"), ("whatif", "submit")):
         said = site.cli("alice", *command, *asked, check=4).stderr
-        contains("why", said, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy")
+        contains("why", said, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant gives copy")
         contains("what helps", said, "leave out --network tenant")
     copiers = "{tenant: acme/vision, may: [mount, read, copy]}"
     datasets(site, imagenet=copiers, more=", on_expiry: stop")
@@ -179,7 +179,7 @@ def sent(site):
     site.cli("erin", "policy", "test", "--against", str(jobs), check=0)
     datasets(site, more=", on_expiry: stop")
     equal("stopped", site.await_state(job, "failed")["cause"], "dataset")
-    contains("tested", site.cli("erin", "policy", "test", "--against", str(jobs), check=1).stdout, "no grant copy")
+    contains("tested", site.cli("erin", "policy", "test", "--against", str(jobs), check=1).stdout, "no grant gives copy")
     equal("recorded", found(site, "--object", "dataset/imagenet", "--decision", "deny")[-1], ("dataset.read", "alice", False, 3004))
 
 
@@ -198,7 +198,7 @@ def taken_back(site):
     seen = site.await_state(job, "failed")
     equal("why", (seen["cause"], site.log(job)), ("dataset", ""))
     contains("in words", site.cli("alice", "why", str(job), check=0).stdout, "it has ended: failed (dataset): mounts[0]: no dataset imagenet that you may see")
-    contains("to who may see it", site.cli("erin", "why", str(job), check=0).stdout, "mounts[0]: imagenet: no grant is for alice in acme/vision/batch")
+    contains("to who may see it", site.cli("erin", "why", str(job), check=0).stdout, "mounts[0]: imagenet: no grant covers alice in acme/vision/batch")
     contains("in the list", site.cli("alice", "ps", "-A", check=0).stdout, "dataset")
     site.await_state(other, "completed")
     equal("recorded", found(site, "--object", "dataset/imagenet"), [("dataset.read", "alice", False, 3002)])
@@ -232,7 +232,7 @@ def tested(site):
     path = site.dir / "tight.yaml"
     path.write_text(f"{tap.SITE}\ndatasets: [{{name: imagenet, path: {site.dir}/imagenet, tenant: acme}}]\n")
     said = site.cli("erin", "policy", "test", "-f", str(path), check=1).stdout
-    contains("why", said, "mounts[0]: imagenet: no grant is for alice in acme/vision/batch")
+    contains("why", said, "mounts[0]: imagenet: no grant covers alice in acme/vision/batch")
     contains("how many", said, "1 of 2 submissions would be denied")
     path.write_text(f"policy: {{datasets: [none]}}\n{path.read_text()}")
     contains("and by the policy", site.cli("erin", "policy", "test", "-f", str(path), check=1).stdout,

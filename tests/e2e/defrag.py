@@ -32,9 +32,9 @@ def broken_up(site):
 def off(site):
     "it is off unless the site file says so"
     a, c, big = broken_up(site)
-    contains("for people", site.cli(None, "defrag", check=0).stdout, "defrag: off; the site does not have jobs moved")
+    contains("for people", site.cli(None, "defrag", check=0).stdout, "defrag: off; defragmentation is off on this site")
     done = site.cli(None, "defrag", "--apply", "0123456789abcdef")
-    contains("refused", done.stderr, "the site does not have jobs moved")
+    contains("refused", done.stderr, "defragmentation is off on this site")
     contains("next", done.stderr, "scheduling.defrag")
     equal("nobody moved", [site.job(j)["restarts"] for j in (a, c)], [0, 0])
 
@@ -54,8 +54,8 @@ def suggest(site):
     assert moved in (a, c), plan
     stays = a if moved == c else c
     contains("for people", shown, f"job {moved} (acme/vision/batch) would move from 3g.40gb at ")
-    contains("for people", shown, f"so that job {big} can begin")
-    contains("for people", shown, "simulated: 1 begin sooner and 0 later")
+    contains("for people", shown, f"so that job {big} can start")
+    contains("for people", shown, "simulated: 1 start sooner and 0 later")
     contains("for people", shown, f"bulkhead defrag --apply {plan['token']}")
     assert plan["gain_gpu_ms"] >= 2 * plan["cost_gpu_ms"], plan
     equal("a stale token", site.cli(None, "defrag", "--apply", "0000000000000001").returncode != 0, True)
@@ -74,7 +74,7 @@ def suggest(site):
     pieces = [(g["uuid"], p.get("job")) for g in site.client().get("/v1/gpus")["items"] for p in g["partitions"]]
     equal("where it was to", {uuid for uuid, job in pieces if job == moved}, to)
     contains("why", site.cli(None, "why", str(moved), check=0).stdout, f"to make room for job {big}")
-    contains("not twice", site.cli(None, "defrag", "--apply", plan["token"]).stderr, "things have changed since the plan")
+    contains("not twice", site.cli(None, "defrag", "--apply", plan["token"]).stderr, "the state has changed since the plan")
     record = next(r for r in site.leaves() if "move" in r.get("ev", {}))
     equal("the record says what it gained and cost", [record["ev"]["move"][k] for k in ("gain_gpu_ms", "cost_gpu_ms")],
           [plan["gain_gpu_ms"], plan["cost_gpu_ms"]])

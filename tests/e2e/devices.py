@@ -158,7 +158,7 @@ def foreign_instances(site):
         equal("no promise", "is tested" in shown, False)
         if words[0] in ("uncordon", "doctor"):
             contains(" ".join(words), shown, f"nvidia-smi mig -dci -gi {gi}")
-    said = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "changes nothing on a GPU" in line]
+    said = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "is left unchanged" in line]
     equal("once in the log", len(said), 1)
     contains("the log", said[0], remedy)
     make_foreign(site, lost["index"], DESTROY)

@@ -243,7 +243,7 @@ def tenants(site):
         equal("nothing is left of the first", kept_mib(site, first), 0)
         under_acme = first + second + [beside["id"]]
         assert kept_mib(site, under_acme) < 16 + 3, kept_mib(site, under_acme)  # a tenth of the disk
-        contains("the last is told", last_words(site, second[-1]), "or of others under its topmost one, have filled their part of the node's disk")
+        contains("the last is told", last_words(site, second[-1]), "or of others under the same top-level tenant, have filled their part of the node's disk")
         equal("the one that has least gives nothing", site.log(beside["id"]), beside_log)
         for text in (site.log(first[0]), site.cli("alice", "logs", str(first[0])).stdout, site.cli("alice", "logs", "--follow", str(first[0])).stdout):
             contains("a log that is gone", text, "this job's log was removed")
@@ -265,8 +265,8 @@ def scratch(site):
         site.until(lambda: why(site, waits)["reason"] == "scratch", what="a job that waits for its tenant's part")
         beside = site.submit("echo", "beside", client=bob, tenant="acme/speech/asr", scratch="32Mi")
         site.until(lambda: why(site, beside)["reason"] == "scratch", what="a job of another tenant under acme")
-        contains("words", why(site, waits)["sentence"], "the scratch of its node is taken, or its tenant's part of that")
-        contains("the part", site.log(waits), "32 MiB are more than is left of this tenant's part of the node's scratch, 55 MiB, which all under acme have together")
+        contains("words", why(site, waits)["sentence"], "the scratch of its node, or its tenant's part of it, is full")
+        contains("the part", site.log(waits), "32 MiB are more than is left of this tenant's part of the node's scratch, 55 MiB for all tenants under acme")
         equal("who wants none goes on", site.run("echo", "said", client=alice)[1], "said\n")
         bobs = site.submit("sleep", "600", client=bob, tenant="honest", scratch="48Mi")
         site.await_state(bobs, "running")

@@ -195,7 +195,7 @@ def killed_at_once(site):
         for words in first:
             site.cli(None, words, str(job), check=0)
             why = site.cli(None, "why", str(job)).stdout
-            assert re.search(r"it was asked to end, and is killed in 8m\d", why), why
+            assert re.search(r"it is stopping, and is killed in 8m\d", why), why
         site.cli(None, "cancel", "--now", str(job), check=0)
         equal("ending", ending(site.await_state(job, "cancelled"))[:2], ("cancelled", "cancelled"))
         in_less_than_its_grace(site, job)
@@ -408,7 +408,7 @@ def two_sites(site):
         if who == "jobs run there":
             site.kill(site.node)
         said, status = refused(site)
-        contains("whose it is", said, f"control group /{site.dir.name} belongs to the site of {site.dir}/node, whose {who}")
+        contains("its owner", said, f"control group /{site.dir.name} belongs to the site of {site.dir}/node, whose {who}")
         contains("what to do", said, f"cgroup_parent = /{site.dir.name}-2")
         assert status != 0, said
         assert site.processes("sleep 600"), f"the job was ended: {said}"
@@ -461,7 +461,7 @@ def unstarted(site):
     (SHARED / "broken").touch()
     jobs = [site.submit("true", sku="large") for _ in range(5)]
     site.until(lambda: "unchecked" in node_state(site), what="the node set aside")
-    site.until(lambda: "jobs failed to start on a node in a row" in (site.dir / "daemon.log").read_text(), what="the log's line")
+    site.until(lambda: "jobs in a row failed to start on a node" in (site.dir / "daemon.log").read_text(), what="the log's line")
     site.until(lambda: {site.job(job)["state"] for job in jobs} in ({"pending"}, {"pending", "failed"}), what="the end of those that were starting")
     equal("none is lost", [site.job(job)["state"] for job in jobs], ["pending"] * 5)
     why = site.cli("alice", "why", str(jobs[-1]), check=0).stdout

@@ -117,10 +117,10 @@ def lost_course(site):
     reached = site.runs / "reached"
     reached.write_text(reached.read_text()[::-1].strip() + "\n")  # as of another boot
     start_all(site)
-    equal("after the machine was started anew", whose(site, has_gpu(site, *bob)), unknown)
+    equal("after the machine was restarted", whose(site, has_gpu(site, *bob)), unknown)
 
 
-PUT_BACK = "the daemon has a higher count than state_dir: it was put back"
+PUT_BACK = "the daemon knows of more than state_dir has: it was restored"
 
 
 @tap.test(topology="1x H100-80GB")
@@ -151,7 +151,7 @@ def put_back_together(site):
     start_all(site)
     equal("alice's, to bob", whose(site, has_gpu(site, "bob", "acme/speech/asr")), [["unknown"]])
     equal("the node says why", len(site.bad_lines(PUT_BACK)), 1)
-    equal("the daemon, too", len(site.bad_lines("its folder was put back")), 1)
+    equal("the daemon, too", len(site.bad_lines("its folder was restored")), 1)
     equal("his own", whose(site, has_gpu(site, "bob", "acme/speech/asr")), [])
     site.kill(site.daemon)
     site.kill(site.node)

@@ -35,9 +35,9 @@ def lent(site):
     job = site.submit(*HOLD_ON, tenant="guest", sku="large", client=bob)
     site.until(lambda: site.job(job)["reason"] == "kept_forecast", what="kept_forecast")
     why = bob.get(f"/v1/jobs/{job}/why")
-    contains("why", why["sentence"], "is expected to want it back soon")  # bob does not see vision
+    contains("why", why["sentence"], "is expected to need it back soon")  # bob does not see vision
     contains("why, as an administrator", site.client("erin").get(f"/v1/jobs/{job}/why")["sentence"],
-             "kept for acme, which is expected to want 1 GPU of its guarantee soon")
+             "kept for acme, which is expected to need 1 GPU of its guarantee soon")
     site.until(lambda: near(site, "tenants", "acme/vision")["changes"] >= 4, what="some history")
     before = near(site, "tenants", "acme/vision")["changes"]
     site.kill(site.daemon)
@@ -57,7 +57,7 @@ def shown(site):
     site.await_state(job, "running")
     site.until(lambda: near(site, "pools", "H100-80GB").get("parts") == 4200, what="the pool's demand")
     text = site.cli("dave", "forecast", check=0).stdout
-    for part in ("TENANT", "acme/vision", "POOL", "H100-80GB", "PIECES", "1g.10gb", "NODE", "lending forecast"):
+    for part in ("TENANT", "acme/vision", "POOL", "H100-80GB", "PROFILE", "1g.10gb", "NODE", "lending forecast"):
         contains("all", text, part)
     seen = forecast(site, "carol")  # an operator of acme
     equal("carol's tenants", [t["name"] for t in seen["tenants"]], ["acme", "acme/vision"])

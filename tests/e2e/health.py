@@ -222,7 +222,7 @@ def quarantine(site):
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     equal("it persists", health(site, 0), "quarantined")
     still = site.cli("erin", "uncordon", "gpu0", check=0).stdout
-    contains("a hold that ended is not all", still, "gets no new work still: quarantined (XID 95")
+    contains("a hold that ended is not all", still, "still gets no new work: quarantined (XID 95")
     contains("what ends it", still, "--clear-fault")
     denied = site.cli("alice", "uncordon", "gpu0", "--clear-fault", check=4)
     contains("who may", denied.stderr, "gpu.cordon")
@@ -275,7 +275,7 @@ def no_program(site):
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     simctl(site, "xid", "0", "48")
     await_health(site, 0, "quarantined")
-    contains("why", (site.dir / "node.log").read_text(), "cannot reset here")
+    contains("why", (site.dir / "node.log").read_text(), "cannot reset: node.conf")
 
 
 @tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF)
@@ -299,7 +299,7 @@ def cordon_and_drain(site):
     done = site.cli("erin", "drain", "gpu0", "--now", "--wait", "10m", check=0)
     contains("said", done.stdout, "is empty")
     equal("queued again", (site.job(moved)["state"], site.job(moved)["restarts"]), ("pending", 1))
-    contains("why", site.cli("erin", "why", str(moved), check=0).stdout, f"and {gpu(site, 0)['uuid']} could hold it and is cordoned by an operator")
+    contains("why", site.cli("erin", "why", str(moved), check=0).stdout, f"and {gpu(site, 0)['uuid']} could hold it, but is cordoned by an operator")
     site.stop(site.daemon)
     site.start_daemon()
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
@@ -308,7 +308,7 @@ def cordon_and_drain(site):
     contains("let go", said, "may get new work")
     site.await_state(moved, "running")
     site.cli("erin", "cordon", node, check=0)
-    contains("its node is held", site.cli("erin", "uncordon", "gpu0", check=0).stdout, f"gets no new work still: cordoned; bulkhead uncordon {node} lets")
+    contains("its node is held", site.cli("erin", "uncordon", "gpu0", check=0).stdout, f"still gets no new work: cordoned; bulkhead uncordon {node} releases")
     equal("node", site.client().get("/v1/nodes")["items"][0]["held"], "cordon")
     contains("node list", site.cli("erin", "node", check=0).stdout, "cordon")
     site.cli("erin", "uncordon", node, check=0)

@@ -135,7 +135,7 @@ def registry(site):
     contains("no such tag", run(site, REGISTRY.image("none"), "true", check=None).stdout, "the registry has no such image")
     other = f"docker://{REGISTRY.host}/other/torch:good"
     contains("no such prefix", run(site, other, "true", check=None).stdout,
-             "has other/torch; registries of node.conf lists".replace("other/torch", f"{REGISTRY.host}/other/torch"))
+             "covers other/torch; registries in node.conf lists".replace("other/torch", f"{REGISTRY.host}/other/torch"))
     slow = REGISTRY.layout.add("slow", oci.layer(oci.entry("noise", os.urandom(9 << 20))))
     REGISTRY.stall, REGISTRY.asked[:] = "*", []
     job = site.submit("true", client=site.client("alice"), tenant=BATCH, image=REGISTRY.image(digest=slow))

@@ -132,7 +132,7 @@ def exec_command(site):
     site.cli("alice", "cancel", "--now", job, check=0)
     site.await_state(int(job), "cancelled")
     done = site.cli("alice", "exec", job, "true", check=3)
-    contains("it never will", done.stderr, f"job {job} does not run: it is cancelled\n  `bulkhead logs {job}` has its output")
+    contains("it never will", done.stderr, f"job {job} is not running: it is cancelled\n  `bulkhead logs {job}` has its output")
 
 
 @tap.test()
@@ -175,7 +175,7 @@ def run_terminal(site):
             raise AssertionError(f"it says that it left before the job let go of it: {terminal.process.wait(0.3)}")
         except subprocess.TimeoutExpired:
             os.kill(stream, signal.SIGCONT)
-        terminal.expect("runs on")
+        terminal.expect("keeps running")
         equal("left", terminal.end(), 0)
     equal("it is interactive", (site.job(job)["state"], site.job(job)["kind"]), ("running", "interactive"))
     contains("the log has it", site.log(job), "me2")

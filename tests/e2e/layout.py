@@ -47,7 +47,7 @@ def declared(site):
     equal("a dry run records nothing", (site.record_count(), standing(rows(site)[0])), (records, []))
     done = site.cli(None, "layout", "apply", seven, check=0)
     contains("told", done.stdout, "change 1 of 2 GPUs")
-    contains("progress", done.stderr, "9 of 9 pieces stand on 2 GPUs")
+    contains("progress", done.stderr, "9 of 9 partitions are ready on 2 GPUs")
     now = rows(site)
     equal("made", (standing(now[0]), standing(now[2])), (SEVEN, ["1g.10gb@4", "3g.40gb@0"]))
     equal("left alone", (standing(now[1]), now[1]["is_declared"]), ([], False))
@@ -88,7 +88,7 @@ def taken_back(site):
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement gpu=1 fail=INSUFFICIENT_RESOURCES count=1\n")
     failed = site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, partitions: [1g.10gb x7]}\n"))
     equal("failed", failed.returncode != 0, True)
-    contains("whole", failed.stderr, "all of it was taken back")
+    contains("whole", failed.stderr, "could not be applied and was undone")
     equal("as before", [standing(row) for row in rows(site).values()], [["3g.40gb@0", "3g.40gb@4"]] * 2)
     equal("both went back", {row["state"] for row in rows(site).values()}, {"undone"})
     # held by somebody for a moment: the order waits, the node does not

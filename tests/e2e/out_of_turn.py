@@ -64,7 +64,7 @@ def seen(site):
     began = time.monotonic()
     site.until(lambda: "out_of_turn" in told(site, alone), what="what its people are told")
     print(f"# told after {time.monotonic() - began:.0f} s")
-    contains("as they read it", site.cli(None, "describe", str(alone), check=0).stdout, "runs on the GPU out of its turns")
+    contains("as they read it", site.cli(None, "describe", str(alone), check=0).stdout, "uses the GPU outside its time slices")
     equal("it runs on", site.job(alone)["state"], "running")
     end(site, alone)
     strict = start(site, "strict", "--kernel", "50ms", *ROUND)
@@ -73,7 +73,7 @@ def seen(site):
     print(f"# ended after {time.monotonic() - began:.0f} s")
     assert {"out_of_turn", "stopped_out"} <= set(told(site, strict)), told(site, strict)
     contains("its cause", site.cli(None, "why", str(strict), check=0).stdout, "failed (over_time)")
-    contains("what was seen", site.cli(None, "describe", str(strict), check=0).stdout, "its own turns were 0 %")
+    contains("what was seen", site.cli(None, "describe", str(strict), check=0).stdout, "its own time slices were 0 %")
     equal("a record", [r["verb"] for r in site.records() if r["verb"] == "share.stopped_out"], ["share.stopped_out"])
     equal("the honest one", told(site, honest), {})
     end(site, honest)
@@ -103,7 +103,7 @@ def honest(site):
         equal("nobody is told", {job: told(site, job) for job in jobs if told(site, job)}, {})
         end(site, *jobs)
     log = (site.dir / "node.log").read_text() if (site.dir / "node.log").exists() else ""
-    assert "out of its turns" not in log, log
+    assert "outside its time slices" not in log, log
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def first_visit(site, browser, name):
 def factors(site):
     "a first visit, an authenticator app, recovery codes, and signing in with each"
     browser = first_visit(site, Browser(site), "zoe")
-    browser.send("/account/totp/new").says("Let the app read this picture")
+    browser.send("/account/totp/new").says("Scan this picture with the app")
     secret = re.search(r'class="secret">([A-Z2-7]+)<', browser.text).group(1)
     browser.send("/account/totp", code="000000").says("That did not match.")
     browser.send("/account/totp/new")

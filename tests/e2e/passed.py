@@ -110,7 +110,7 @@ def ends_alone(site, taker, told=True):
     """It is ended for what it has, which is on record; nothing is fenced."""
     end = site.await_state(taker, "failed", "completed", "cancelled")
     equal("end", (end["state"], end["cause"], site.log(taker)[-300:] if end["cause"] == "exited" else ""), ("failed", "isolation", ""))
-    contains("why", end["why"]["sentence"], "which is not lent to it")
+    contains("why", end["why"]["sentence"], "which it has no lease on")
     site.until(lambda: not told or any(r["verb"] == "isolation.not_isolated" for r in site.records()), what="its record")
     nodes = json.loads(site.cli("erin", "node", "-o", "json", check=0).stdout)["items"]
     assert all(n["isolation"] in ("verified", "untried") for n in nodes), nodes
@@ -157,7 +157,7 @@ def at_a_start_of_the_node(site):
     maps(site, share, taker, by_log=False)
     site.start_node()
     ends_alone(site, taker, told=False)
-    equal("fences", (site.dir / "node.log").read_text().count("inconclusive: they are made again"), 0)
+    equal("fences", (site.dir / "node.log").read_text().count("inconclusive: they are repeated"), 0)
 
 
 def hand_over(site, share, giver):
@@ -211,9 +211,9 @@ def does_not_go(site):
     (share / "end").touch()
     site.await_state(giver, "completed")
     ann = site.submit("python3", "-c", WRITES, sku="large", tenant=ANN, client=site.client("bob"))
-    site.until(lambda: "not lent it holds it" in site.cli("erin", "gpu", "-o", "wide", check=0).stdout, what="why")
+    site.until(lambda: "without a lease on it holds it" in site.cli("erin", "gpu", "-o", "wide", check=0).stdout, what="why")
     assert site.job(ann)["state"] in ("pending", "starting"), site.job(ann)["state"]
-    contains("what bob sees", site.cli("bob", "gpu", "-o", "wide", check=0).stdout, "not lent it holds it")
+    contains("what bob sees", site.cli("bob", "gpu", "-o", "wide", check=0).stdout, "without a lease on it holds it")
     frozen[0].write_text("THAWED")
     site.await_state(ann, "running")
     runs_alone(site, ann, taker)

@@ -118,7 +118,7 @@ def instance(site):
     equal("bob's", (before["method"], before["result"], before["driver_scrub"]), ("fill", "clean", "on"))
     equal("what was found", before["residue"], 32)
     equal("whose it was", before["from"], [{"tenant": "other tenants"}])
-    equal("whose it is", (before["tenant"], before["job"]), (B, got))
+    equal("its owner", (before["tenant"], before["job"]), (B, got))
     assert before["samples"] > 39000 and before["bytes"] == before["samples"] << 21, before
     after = receipts(site, "alice", left)[-1]
     equal("alice's", (after["id"], after["digest"]), (before["id"], before["digest"]))
@@ -293,7 +293,7 @@ def share(site):
     equal("beside one of its department", said, "found []")
     shown, = [r for r in receipts(site, "dave", beside) if r["job"] == beside]
     equal("its receipt", (shown["result"], shown["method"]), ("partial", "fill"))
-    contains("what it covers", shown["why"], " leases that may share the GPU ran beside it")
+    contains("what it covers", shown["why"], " leases that share the GPU used the rest")
     equal("how many", (shown["neighbors"], "neighbors" in receipts(site, "alice", beside)[0]), (1, False))
     assert 50 << 30 < shown["bytes"] < 62 << 30, shown["bytes"]
     waiting = site.submit("true", tenant=B, sku="quarter")

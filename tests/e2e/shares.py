@@ -310,7 +310,7 @@ def told(site):
     site.until(lambda: {"forged", "full", "static", "stranger"} <=
                {n["name"] for n in site.client().get(f"/v1/jobs/{job}").get("notices", [])}, what="what its people are told")
     text = site.cli(None, "describe", str(job), check=0).stdout
-    for line in ("what cannot be", "too many of its processes", "another version", "linked statically"):
+    for line in ("impossible values", "too many of its processes", "a different version", "statically linked"):
         contains("as they read it", text, line)
     site.client().post(f"/v1/jobs/{job}/cancel")
     site.await_state(job, "cancelled")

@@ -113,7 +113,7 @@ def usage_stays(site):
     equal("and up", first["acme"][1], first[BATCH][1])
     file = put(site, "without.yaml", WITHOUT)
     contains("asked for twice", site.cli("erin", "apply", "-f", file, check=3).stderr, f"tenants[{BATCH}]: 0.0")
-    contains("listed", site.cli("erin", "apply", "--dry-run", "-f", file, check=0).stdout, "; it takes --prune; nothing was changed")
+    contains("listed", site.cli("erin", "apply", "--dry-run", "-f", file, check=0).stdout, "; this needs --prune; nothing was changed")
     pruned = site.cli("erin", "apply", "--prune", "-f", file, check=0).stdout
     contains("said", pruned, f"removes tenants[{BATCH}]: 0.0")
     contains("recorded", site.cli("dave", "audit", "show", str(number(pruned)), check=0).stdout, f"removed tenants[{BATCH}]: 0.0")

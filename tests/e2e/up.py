@@ -149,7 +149,7 @@ def doctor(up):
         contains("nor is its disk another's", row["disk"], f"for {up.dir}")
     elsewhere = up.bulkhead("doctor", "--socket", str(up.dir / "other.sock"), check=1).stdout
     if os.path.exists("/etc/bulkhead/bulkheadd.conf"):
-        contains("a socket of nobody's", elsewhere, f"/etc/bulkhead is read, whose daemon is not on {up.dir}/other.sock")
+        contains("a socket of nobody's", elsewhere, f"/etc/bulkhead is read, but its daemon is not on {up.dir}/other.sock")
     else:
         contains("nor has this machine one", elsewhere, "no site is configured in /etc/bulkhead" if os.path.isdir("/etc/bulkhead") else "there is no folder /etc/bulkhead")
 
@@ -160,7 +160,7 @@ def taken_port(up):
         port = taken.getsockname()[1]
         done = up.bulkhead("up", "--dir", str(up.dir / "port"), "--detach", "--https-port", str(port), check=3)
         contains("what it says", done.stderr, f"listen on 127.0.0.1 port {port}: Address already in use")
-        contains("what to do", done.stderr, "--https-port takes another, 0 none")
+        contains("what to do", done.stderr, "choose another with --https-port, or 0 for none")
         assert not (up.dir / "port").exists(), "nothing of it stays"
         up.end()
         contains("nor in a site that is there", up.bulkhead("up", "--dir", str(up.home), "--detach", "--https-port", str(port), check=3).stderr, "Address already in use")
@@ -260,7 +260,7 @@ def dies_all_the_time(up):
     while pathlib.Path(f"/proc/{supervisor}").exists():
         assert time.monotonic() < deadline, "up goes on"
         time.sleep(0.02)
-    contains("says so", (up.home / "up.log").read_text(), "bulkhead-signer died more than 10 times within a minute")
+    contains("says so", (up.home / "up.log").read_text(), "bulkhead-signer ended unexpectedly more than 10 times within a minute")
 
 
 def main():

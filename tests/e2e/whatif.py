@@ -114,7 +114,7 @@ def others(site):
     for what in (gpu["uuid"], gpu["node"]):
         text, answer = asks(site, None, "drain", what)
         equal("drain", {c["job"]: c["kind"] for c in answer["changes"]}, {second: "never"})
-        contains("for people", text, f"job {second} ({BATCH}) would not start any more")
+        contains("for people", text, f"job {second} ({BATCH}) would no longer start")
         _, answer = asks(site, None, "drain", what, "--now")
         equal("drain --now", {c["job"]: c["kind"] for c in answer["changes"]}[first], "requeued")
     asks(site, "alice", "drain", gpu["uuid"], check=4)

@@ -152,7 +152,7 @@ def inconclusive(site):
     "What an operator reads of a try for which there was no time."
     whole = site.cli("erin", "verify", check=8)
     contains("said", whole.stdout, "an isolation check is inconclusive")
-    contains("and when", whole.stdout, "tries again by itself in ")
+    contains("and when", whole.stdout, "repeats it in ")
     contains("no wall is blamed", whole.stderr, "an isolation check is inconclusive")
 
 

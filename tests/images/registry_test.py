@@ -154,9 +154,9 @@ def credentials(b):
     auth.write_text(json.dumps({"auths": {b.registry.host: {"auth": b.registry.basic}}}))
     auth.chmod(0o600)
     said = b.unpack()
-    assert said.startswith("!") and "the registry wants other credentials" in said and "registry_auth" in said, said
+    assert said.startswith("!") and "the registry needs different credentials" in said and "registry_auth" in said, said
     auth.chmod(0o640)
-    assert "can be used by others than root" in b.unpack(auth=auth)
+    assert "can be used by users other than root" in b.unpack(auth=auth)
     auth.chmod(0o600)
     spy = b.base / "umoci"
     spy.write_text("#!/bin/sh\nmkdir /stage/rootfs\ncat /etc/auth.json > /stage/rootfs/seen\nls /etc >> /stage/rootfs/seen\n")
@@ -216,7 +216,7 @@ def no_digest(b):
     pass
 
 
-@refused("a blob with another content", "a blob has another digest than its manifest says")
+@refused("a blob with another content", "a blob has a different digest than in its manifest")
 def wrong(b):
     b.registry.wrong = b.blob
 
@@ -226,12 +226,12 @@ def stalls(b):
     b.registry.stall = b.blob
 
 
-@refused("a blob without end", "sent more than the manifest says")
+@refused("a blob without end", "sent more than its manifest lists")
 def endless(b):
     b.registry.endless = b.blob
 
 
-@refused("a manifest without end", "sent a manifest that is larger than any may be")
+@refused("a manifest without end", "sent a manifest that is too large")
 def endless_manifest(b):
     b.registry.manifest = lambda reference: (oci.MANIFEST, b" " * (12 << 20))
 
@@ -265,18 +265,18 @@ def confused(b):
     b.layout.add("x", layer(HELLO), manifest=lambda m: {**m, "manifests": []})
 
 
-@refused("a redirection to a host that is not listed", "registry_hosts of node.conf lists hosts that it may send to")
+@refused("a redirection to a host that is not listed", "registry_hosts in node.conf lists the allowed hosts")
 def elsewhere(b):
     b.registry.redirect[b.blob] = "http://elsewhere.invalid/blob"
 
 
-@refused("a redirection to another port of this machine", "registry_hosts of node.conf lists hosts that it may send to")
+@refused("a redirection to another port of this machine", "registry_hosts in node.conf lists the allowed hosts")
 def inward(b):
     b.victim = Registry(b.layout)
     b.registry.redirect[b.blob] = f"http://{b.victim.host}/v2/{b.victim.name}/blobs/sha256:{b.blob}"
 
 
-@refused("a redirection to the metadata of a cloud", "registry_hosts of node.conf lists hosts that it may send to")
+@refused("a redirection to the metadata of a cloud", "registry_hosts in node.conf lists the allowed hosts")
 def metadata(b):
     b.registry.redirect[b.blob] = "http://169.254.169.254/latest/meta-data/"
 
@@ -291,7 +291,7 @@ def gone(b):
     b.registry.stop()
 
 
-@refused("a listed name that leads to this machine", "cannot reach localhost: its address may not be reached",
+@refused("a listed name that leads to this machine", "cannot reach localhost: its address is not allowed",
          hosts=["localhost:5000"], source="localhost:5000/vision/torch")
 def loopback(b):
     pass
@@ -334,8 +334,8 @@ def inside(base):
         assert want in got, f"{got!r} does not say {want!r}"
     said("certificate")
     put_over("/etc/ssl/certs/ca-certificates.crt", certificate.read_text(), base)
-    said("other.test: its address may not be reached", host=f"other.test:{b.registry.port}", deny=["10.0.0.0/8"])
-    said("metadata.test: its address may not be reached", host="metadata.test:80")
+    said("other.test: its address is not allowed", host=f"other.test:{b.registry.port}", deny=["10.0.0.0/8"])
+    said("metadata.test: its address is not allowed", host="metadata.test:80")
     said("certificate", host=f"other.test:{b.registry.port}")
     assert not b.registry.asked, b.registry.asked
     said(b.digest)

@@ -256,7 +256,7 @@ def no_groups(site):
 
 @test
 def refused_by_the_person(site):
-    "who turns back at the provider comes back with an error, and nobody signed in"
+    "who turns back at the provider comes back with an error and is not signed in"
     party, browser = with_secret(site), Browser(site, "alice")
     address, _ = browser.open(party.good("login"))
     back, _ = browser.open(f"{address}/abort")

@@ -188,7 +188,7 @@ def first_passkey(day):
     "a passkey is added, its recovery codes are shown once, and the account is finished"
     day.fill(name="Ada's phone")
     day.press("form[data-passkey=create] button")
-    day.says("I have them")
+    day.says("Done")
     equal("codes", day.page.run("document.querySelectorAll('.codes li').length"), 10)
     day.press("main a[href='/account']")
     day.says("Ada's phone")
@@ -252,7 +252,7 @@ def again(day):
     "what asks again is shown a passkey, in the same session"
     before = day.cookies()["__Host-bulkhead"]["value"]
     day.go("/again?next=/account")
-    day.says("Confirm that it is you")
+    day.says("Confirm your identity")
     day.press("form[action='/again/passkey'] button")
     day.at("/account")
     day.says("with a passkey")

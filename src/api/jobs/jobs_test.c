@@ -132,7 +132,7 @@ why_says_what_holds_it_back(void **state)
     SEND(BH_GET, "/v1/jobs/302/why", .uid = ALICE);
     BH_CHECK_EQ("status", got.status, 200);
     BH_CHECK("sentence", strstr(got.text, "acme/vision is at its limit of 1 small: 1 in use, "
-                                          "this job wants 1 more"));
+                                          "this job needs 1 more"));
     BH_CHECK("reason", strstr(got.text, "\"reason\":\"quota_sku\""));
     BH_CHECK("operands", strstr(got.text, "\"limit\":1,\"sku\":\"small\",\"tenant\":\"acme/vision\","
                                           "\"used\":1,\"wanted\":1"));

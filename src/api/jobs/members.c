@@ -155,7 +155,7 @@ bh_members_check(uint64_t job, uint32_t gang, uint32_t member, struct bh_err *er
 bh_rc
 bh_members_refuse_ended(uint64_t job, const char *state, struct bh_err *err)
 {
-    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", job, state);
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is not running: it is %s", job, state);
     return bh_err_hint(
         err, "`bulkhead logs %" PRIu64 "` has its output, `bulkhead why %" PRIu64 "` its state", job, job);
 }

@@ -184,7 +184,7 @@ open_metrics_names_families_its_own_way(void **state)
                  "# TYPE bulkhead_audit_checkpoint_age_seconds gauge\n"
                  "# UNIT bulkhead_audit_checkpoint_age_seconds seconds\n"
                  "bulkhead_audit_checkpoint_age_seconds 0.000000001\n"
-                 "# HELP bulkhead_build 1, with what runs.\n"
+                 "# HELP bulkhead_build 1, labeled with the running versions.\n"
                  "# TYPE bulkhead_build info\n"
                  "bulkhead_build_info{version=\"1\\\"\",store=\"sqlite\"} 1\n"
                  "# HELP DCGM_FI_DEV_ECC_DBE_VOL_TOTAL Total number of double-bit volatile ECC "

@@ -170,7 +170,7 @@ static const char *
 defrag_sentence_of(const struct bh_proposal *proposal)
 {
     if (proposal->settings.defrag.mode == BH_DEFRAG_OFF)
-        return "the site does not have jobs moved: scheduling.defrag is off";
+        return "defragmentation is off on this site (scheduling.defrag)";
     if (bh_proposal_holds(proposal))
         return proposal->plan.move.for_job.v ? "a job that waits could begin"
                                              : "larger jobs could begin than now";

@@ -63,10 +63,10 @@ audit_put_leaf(struct audit_export *x, bh_json_value row, struct bh_buf *out, st
 static bh_rc
 audit_export_page(struct audit_export *x, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[96];
     bh_json_value items;
-    struct bh_buf out;
     bh_rc rc;
 
     snprintf(path, sizeof path, "/v1/records?raw=true&limit=%d", PAGE);
@@ -77,15 +77,11 @@ audit_export_page(struct audit_export *x, struct bh_err *err)
         return rc;
     items = bh_json_get(bh_json_root(json), "items");
     x->last = !bh_json_get(bh_json_root(json), "next") || bh_json_count(items) == 0;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     for (size_t i = 0; rc == BH_OK && i < bh_json_count(items); i++)
         rc = audit_put_leaf(x, bh_json_at(items, i), &out, err);
     if (rc == BH_OK && x->last)
         audit_put_checkpoints(x, &out);
-    if (rc == BH_OK)
-        rc = bh_fd_write_all(x->fd, out.bytes ? out.bytes : "", out.length, err);
-    bh_buf_fini(&out);
-    return rc;
+    return rc == BH_OK ? bh_fd_write_all(x->fd, out.bytes ? out.bytes : "", out.length, err) : rc;
 }
 
 /* Write the whole log to `fd`. */
@@ -108,11 +104,9 @@ audit_export_log(const struct bh_cli *cli, int fd, uint64_t *ret_size, struct bh
 static bh_rc
 audit_put_rows(void *self, const char *table, const char *lines, size_t length, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = 2 * BH_HTTP_BODY_MAX };
     const int *fd = self;
-    struct bh_buf out;
-    bh_rc rc;
 
-    bh_buf_init(&out, 2 * BH_HTTP_BODY_MAX);
     for (size_t at = 0; at < length;) {
         const char *end = memchr(lines + at, '\n', length - at);
         size_t line = end ? (size_t)(end - (lines + at)) + 1 : length - at;
@@ -122,13 +116,11 @@ audit_put_rows(void *self, const char *table, const char *lines, size_t length, 
         bh_buf_put(&out, lines + at, line);
         at += line;
     }
-    rc = out.overflow ? bh_err_set(err, BH_FULL, "the rows are too long")
-                      : bh_fd_write_all(*fd, out.bytes ? out.bytes : "", out.length, err);
-    bh_buf_fini(&out);
-    return rc;
+    return out.overflow ? bh_err_set(err, BH_FULL, "the rows are too long")
+                        : bh_fd_write_all(*fd, out.bytes ? out.bytes : "", out.length, err);
 }
 
-/* What the records' ids and digests stand for, behind the records. */
+/* What the records' ids and digests mean, after the records. */
 static bh_rc
 audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err *err)
 {
@@ -157,7 +149,7 @@ audit_print_raw(const struct bh_cli *cli, const char *path, struct bh_err *err)
     return rc;
 }
 
-/* The number of records so far: who asks for all, be it by their hashes, is told it. */
+/* The number of records so far: the answer to a request for all, even by their hashes, has it. */
 static bh_rc
 audit_count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err *err)
 {
@@ -213,9 +205,10 @@ static bh_rc
 audit_refuse_record(uint64_t number, const char *folder, struct bh_err *err)
 {
     bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
-    return folder ? err->rc
-                  : bh_err_hint(err, "bulkhead audit tail shows the newest, audit search --after "
-                                     "NUMBER those behind one");
+    return folder
+               ? err->rc
+               : bh_err_hint(
+                   err, "bulkhead audit tail shows the newest, audit search --after NUMBER those after one");
 }
 
 /* The record of that number, with what the API says of it or as an export has it. */
@@ -242,23 +235,20 @@ audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **js
 bh_rc
 bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *text = cli->args->arguments[0];
     bh_json_value record = NULL;
     uint64_t number;
-    struct bh_buf out;
     bh_rc rc = bh_parse_u64(text, &number, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", text);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a record", text);
     rc = audit_find_record(cli, number, &json, &record, err);
     if (rc != BH_OK || bh_cli_print_document(cli, record, &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_describe(&out, record, 0);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 bh_rc
@@ -290,7 +280,7 @@ audit_copy_file(const char *path, int to, struct bh_err *err)
     return got < 0 ? bh_err_errno(err, "%s", path) : rc;
 }
 
-/* What the verifier reads, and the file that the key stands beside. */
+/* What the verifier reads, and the file beside the key. */
 static bh_rc
 audit_read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **ret_option,
                   struct bh_err *err)
@@ -311,7 +301,8 @@ audit_read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **
         given++;
     }
     if (given > 1)
-        return bh_err_set(err, BH_INVALID, "audit verify: --store, --records or --export, only one");
+        return bh_err_set(err, BH_INVALID,
+                          "audit verify: --store, --records and --export exclude each other");
     if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given && !options[BH_OPT_KEPT].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --witness goes with --kept or --export");
     if (options[BH_OPT_QUORUM].given && !options[BH_OPT_WITNESS].given)

@@ -71,7 +71,8 @@ bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_parse_u64(cli->args->arguments[0], &number, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", cli->args->arguments[0]);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a record",
+                          cli->args->arguments[0]);
     snprintf(path, sizeof path, "/v1/records/%" PRIu64 "/proof", number);
     rc = bh_cli_fetch(cli, path, &json, err);
     if (rc != BH_OK)
@@ -189,10 +190,10 @@ log_append_bytes(void *self, const char *bytes, size_t length)
 static bh_rc
 log_fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = BH_HTTP_BODY_MAX };
     const char *folder = cli->args->arguments[0];
     char url[PATH_BYTES_MAX], path[PATH_MAX];
     const struct bh_http_request request = { .method = "GET", .path = url };
-    struct bh_buf body;
     struct bh_exchange exchange = { .sink = log_append_bytes, .self = &body };
     bh_rc rc;
 
@@ -201,7 +202,6 @@ log_fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_
         return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
     if (!anew && access(path, F_OK) == 0)
         return BH_OK;
-    bh_buf_init(&body, BH_HTTP_BODY_MAX);
     rc = bh_client_send(&cli->client, &request, &exchange, err);
     if (rc == BH_OK && body.overflow)
         rc = bh_err_set(err, BH_FULL, "the answer is too large");
@@ -212,7 +212,6 @@ log_fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_
     }
     if (rc == BH_OK)
         rc = bh_file_replace(path, body.bytes ? body.bytes : "", body.length, 0644, err);
-    bh_buf_fini(&body);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", name);
 }
 
@@ -251,7 +250,7 @@ log_fetch_minimum(const struct bh_cli *cli, uint64_t *ret_minimum, struct bh_err
     if (bh_buf_text(&body))
         memory[strcspn(memory, "\n")] = '\0';
     if (!bh_buf_text(&body) || bh_parse_u64(memory, ret_minimum, err) != BH_OK)
-        return bh_err_set(err, BH_IO, "the log's minimum index is unreadable");
+        return bh_err_set(err, BH_IO, "the log's minimum index cannot be read");
     return BH_OK;
 }
 
@@ -285,7 +284,7 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
     return bh_audit_rows_save(cli, cli->args->arguments[0], size, err);
 }
 
-/* The key stands in the folder for others; we judge by the one we were given. */
+/* The key in the folder is for others; the verdict depends on the given one. */
 static bh_rc
 log_copy_key(const char *from, const char *folder, struct bh_err *err)
 {
@@ -356,19 +355,15 @@ log_read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct 
 bh_rc
 bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json, struct bh_err *err)
 {
-    struct bh_buf bundle;
+    BH_AUTO(bh_buf_fini) struct bh_buf bundle = { .max = BH_FOLDER_FILE_MAX + 1 };
     size_t at = 0, length = 0;
     bh_rc rc;
 
-    bh_buf_init(&bundle, BH_FOLDER_FILE_MAX + 1);
     rc = log_read_bundle(folder, number, &bundle, err);
     for (uint64_t i = 0; rc == BH_OK && i <= number % BH_TILE_WIDTH; i++) {
         at += i ? 2 + length : 0;
         if (!bh_bundle_step(bundle.bytes + at, bundle.length - at, &length))
-            rc = bh_err_set(err, BH_CONFLICT, "the bundle of record %" PRIu64 " ends before it", number);
+            rc = bh_err_set(err, BH_CONFLICT, "the bundle of record %" PRIu64 " is too short", number);
     }
-    if (rc == BH_OK)
-        rc = bh_json_parse(bundle.bytes + at + 2, length, ret_json, err);
-    bh_buf_fini(&bundle);
-    return rc;
+    return rc == BH_OK ? bh_json_parse(bundle.bytes + at + 2, length, ret_json, err) : rc;
 }

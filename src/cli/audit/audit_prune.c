@@ -64,11 +64,11 @@ audit_prune_print(const struct bh_cli *cli, uint64_t pruned, uint64_t minimum)
                pruned, minimum, cli->args->arguments[0]);
 }
 
-/* Ask before anything is written what would go, or what stands against it. */
+/* Ask before anything is written what would be removed, or what forbids it. */
 static bh_rc
 audit_prune_request(struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     char memory[BH_NODE_RECORD_BYTES_MAX + 1];
     struct bh_buf checkpoint;
     bh_rc rc;
@@ -77,11 +77,8 @@ audit_prune_request(struct bh_cli *cli, struct bh_json **ret_json, struct bh_err
     rc = prune_fetch_checkpoint(cli, &checkpoint, err);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     prune_put_body(&checkpoint, &body.text);
-    rc = bh_cli_change(cli, "POST /v1/log/prune?dry_run=true", &body, ret_json, err);
-    bh_buf_fini(&body.text);
-    return rc;
+    return bh_cli_change(cli, "POST /v1/log/prune?dry_run=true", &body, ret_json, err);
 }
 
 static void
@@ -123,7 +120,7 @@ audit_prune_run(struct bh_cli *cli, struct bh_document *body, struct bh_err *err
 static bh_rc
 prune_exported(struct bh_cli *cli, struct bh_err *err)
 {
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     char memory[BH_NODE_RECORD_BYTES_MAX + 1];
     struct bh_buf checkpoint;
     bh_rc rc;
@@ -132,11 +129,8 @@ prune_exported(struct bh_cli *cli, struct bh_err *err)
     rc = prune_read_checkpoint(cli->args->arguments[0], &checkpoint, err);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     prune_put_body(&checkpoint, &body.text);
-    rc = audit_prune_run(cli, &body, err);
-    bh_buf_fini(&body.text);
-    return rc;
+    return audit_prune_run(cli, &body, err);
 }
 
 bh_rc

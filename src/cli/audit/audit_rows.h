@@ -3,7 +3,7 @@
 
 #include "cli/command/cli.h"
 
-/* Fetching what the ids and digests of records stand for (audit/rows.h). */
+/* Fetching what the ids and digests of records mean (audit/rows.h). */
 
 /* "names", "jobs" and "texts"; NULL behind them. */
 extern const char *const bh_audit_tables[];

@@ -52,8 +52,8 @@ bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
         snprintf(ret_path, PATH_MAX, "%s", standard_keys[i]);
     if (verifier_exists(ret_path))
         return BH_OK;
-    bh_err_set(err, BH_NOT_FOUND, "the audit log's public key is not here");
-    return bh_err_hint(err, "--vkey FILE: the daemon keeps it as audit.vkey in its state folder");
+    bh_err_set(err, BH_NOT_FOUND, "no public key of the audit log");
+    return bh_err_hint(err, "--vkey FILE: it is audit.vkey in the daemon's state folder");
 }
 
 static bh_rc

@@ -20,12 +20,6 @@ key_number(bh_json_value object, const char *key)
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
-bh_rc
-bh_cli_key_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/keys", false, &bh_view_keys, err);
-}
-
 /* "KEYS keys of TENANT (MONTH)", or "the name NAME". */
 static const char *
 what_of(const struct bh_cli *cli, bh_json_value answer)
@@ -37,7 +31,7 @@ what_of(const struct bh_cli *cli, bh_json_value answer)
                                    key_text(answer, "tenant"), key_text(answer, "month"));
 }
 
-/* What came of it; the token is for another person, so it stands alone. */
+/* What came of it; the token is for a second person, so it is alone on its line. */
 static void
 key_print(const struct bh_cli *cli, bh_json_value answer)
 {
@@ -45,18 +39,18 @@ key_print(const struct bh_cli *cli, bh_json_value answer)
 
     if (!*token) {
         if (*key_text(answer, "name"))
-            printf("the name %s is erased; its id stays\n", key_text(answer, "name"));
+            printf("the name %s was erased; its id stays\n", key_text(answer, "name"));
         else
-            printf("%s are destroyed; what they sealed is erased\n", what_of(cli, answer));
+            printf("%s were destroyed; the texts that they sealed are erased\n", what_of(cli, answer));
         return;
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        fprintf(stderr,
-                "asked for: %s; nothing is destroyed yet\n"
-                "another administrator confirms within 24 hours, with his own reason:\n"
-                "  bulkhead key shred %s%s%s%s --confirm TOKEN --reason TEXT\n",
-                what_of(cli, answer), key_text(answer, "name"), key_text(answer, "tenant"),
-                *key_text(answer, "month") ? " --month " : "", key_text(answer, "month"));
+        fprintf(
+            stderr,
+            "requested: %s; nothing is destroyed yet\na second administrator must confirm within 24 hours, "
+            "with a reason:\n  bulkhead key shred %s%s%s%s --confirm TOKEN --reason TEXT\n",
+            what_of(cli, answer), key_text(answer, "name"), key_text(answer, "tenant"),
+            *key_text(answer, "month") ? " --month " : "", key_text(answer, "month"));
     printf("%s\n", token);
 }
 
@@ -73,16 +67,15 @@ bh_rc
 bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     struct bh_json_writer w;
     bool of_name = strchr(cli->args->arguments[0], ':');
     bh_rc rc;
 
     if (of_name == bh_cli_flag(cli, BH_OPT_MONTH) || !bh_cli_flag(cli, BH_OPT_REASON))
         return bh_err_set(err, BH_INVALID,
-                          of_name ? "key shred: a name takes --reason, and no --month"
-                                  : "key shred: say --month (or all) and --reason");
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
+                          of_name ? "key shred: a name needs --reason, without --month"
+                                  : "key shred: --month (a month or all) and --reason are required");
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
     for (size_t i = 0; i < BH_COUNT(members); i++)
@@ -91,7 +84,6 @@ bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
     bh_json_str(&w, of_name ? "name" : "tenant", cli->args->arguments[0]);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/keys/shred", &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     key_print(cli, bh_json_root(json));
@@ -107,7 +99,7 @@ bh_cli_key_rotate(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        printf("the root key is a new one; %" PRIu64 " tenants' keys are wrapped by it\n",
+        printf("there is a new root key; it wraps the keys of %" PRIu64 " tenants\n",
                key_number(bh_json_root(json), "keys"));
     return BH_OK;
 }

@@ -4,7 +4,6 @@
 #include "cli/command/cli.h"
 
 /* `bulkhead key ...`, as tables/commands.tbl says. */
-bh_rc bh_cli_key_list(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_key_rotate(struct bh_cli *cli, struct bh_err *err);
 

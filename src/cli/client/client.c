@@ -50,7 +50,7 @@ client_read_token(const char *path, struct bh_arena *arena, const char **ret_tok
     from = strspn(memory, " \t\r\n");
     length = strcspn(memory + from, " \t\r\n");
     if (length == 0)
-        return bh_err_set(err, BH_INVALID, "--token-file: %s holds no token", path);
+        return bh_err_set(err, BH_INVALID, "--token-file: %s contains no token", path);
     *ret_token = bh_arena_strndup(arena, memory + from, length);
     return *ret_token ? BH_OK : bh_err_set(err, BH_FULL, "the token is too large");
 }
@@ -75,7 +75,7 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
     if (!client->socket)
         client->socket = SOCKET_STANDARD;
     if (client->server && strncmp(client->server, "https://", 8) != 0) {
-        bh_err_set(err, BH_INVALID, "server: \"%.80s\" does not begin with https://", client->server);
+        bh_err_set(err, BH_INVALID, "server: \"%.80s\" does not start with https://", client->server);
         return BH_INVALID;
     }
     if (!client->cert != !client->key)
@@ -312,17 +312,15 @@ bh_rc
 bh_client_json(const struct bh_client *client, const struct bh_http_request *request,
                struct bh_json **ret_json, struct bh_err *err)
 {
-    struct bh_buf body;
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = BH_HTTP_BODY_MAX };
     struct bh_exchange exchange = { .sink = client_collect, .self = &body };
     bh_rc rc;
 
     *ret_json = NULL;
-    bh_buf_init(&body, BH_HTTP_BODY_MAX);
     rc = bh_client_send(client, request, &exchange, err);
     if (rc == BH_OK && exchange.stopped)
         rc = bh_err_set(err, BH_FULL, "the answer is too large");
     if (rc == BH_OK && body.length > 0)
         rc = bh_json_parse(body.bytes, body.length, ret_json, err);
-    bh_buf_fini(&body);
     return rc;
 }

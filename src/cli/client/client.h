@@ -19,7 +19,7 @@ struct bh_client {
     void *refused_self;
 };
 
-/* Where the body of a good reply goes, and who is asked whether to go on. */
+/* Where the body of a good reply goes, and who is asked whether to continue. */
 struct bh_exchange {
     bh_http_sink sink;
     bool (*idle)(void *self); /* every 200 ms and after signals; false ends it; NULL: never */
@@ -36,7 +36,7 @@ BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args 
 /* Send the request; again when client->refused says so, and when the server says that it came too
  * often and may come again within 30 s.  A status other than 2xx becomes an error with the
  * server's own code, message and next step.
- *   BH_UNAVAILABLE  nobody listens
+ *   BH_UNAVAILABLE  no server listens
  *   BH_UNCERTAIN    the connection broke before the answer was complete
  *   BH_IO           the answer is no HTTP */
 BH_MUST_USE bh_rc bh_client_send(const struct bh_client *client, const struct bh_http_request *request,

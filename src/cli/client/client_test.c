@@ -123,12 +123,12 @@ static const struct {
       "x", "" },
     { "an error that is no JSON", JSON("500 X", "4", "oops"), BH_UNAVAILABLE,
       "the server answered with HTTP status 500", "" },
-    { "no HTTP", "hello\r\n", BH_IO, "the server's reply is no HTTP/1.1: bad status line", "" },
-    { "closed at once", "", BH_UNCERTAIN, "the server closed the connection before its reply was over",
-      "look with bulkhead ps before trying again" },
+    { "no HTTP", "hello\r\n", BH_IO, "the server's reply is not HTTP/1.1: bad status line", "" },
+    { "closed at once", "", BH_UNCERTAIN, "the server closed the connection before the end of its reply",
+      "check with bulkhead ps before you try again" },
     { "cut off", JSON("200 OK", "90", "{\"a\":\"b\"}"), BH_UNCERTAIN,
-      "the server closed the connection before its reply was over",
-      "look with bulkhead ps before trying again" },
+      "the server closed the connection before the end of its reply",
+      "check with bulkhead ps before you try again" },
 };
 
 static void
@@ -161,7 +161,7 @@ test_answers(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever came too often is told when to come again, and does; who is not told, does not. */
+/* A client that gets 429 with Retry-After tries again at that time; without it, it does not. */
 static void
 test_patience(void **state)
 {

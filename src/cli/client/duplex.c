@@ -98,20 +98,16 @@ static bh_rc
 duplex_send_head(const struct bh_client *client, struct bh_duplex *duplex, const char *path,
                  struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = HEAD_MAX };
     char host[256];
-    struct bh_buf out;
-    bh_rc rc;
 
-    bh_buf_init(&out, HEAD_MAX);
     bh_buf_printf(&out, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n", path,
                   duplex_host_of(client, host, sizeof host), BH_STREAM_PROTOCOL);
     if (client->token)
         bh_buf_printf(&out, "Authorization: Bearer %s\r\n", client->token);
     bh_buf_puts(&out, "\r\n");
-    rc = out.overflow ? bh_err_set(err, BH_FULL, "the request is too large")
-                      : duplex_send_all(duplex, out.bytes, out.length, err);
-    bh_buf_fini(&out);
-    return rc;
+    return out.overflow ? bh_err_set(err, BH_FULL, "the request is too large")
+                        : duplex_send_all(duplex, out.bytes, out.length, err);
 }
 
 static bool
@@ -127,13 +123,12 @@ duplex_collect(void *self, const char *bytes, size_t length)
 static bh_rc
 duplex_read_refusal(struct bh_duplex *duplex, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = BODY_MAX };
     struct bh_http_parser parser;
     struct pollfd polled = { .fd = duplex->fd, .events = POLLIN };
-    struct bh_buf body;
     ssize_t got = (ssize_t)duplex->length;
     bh_rc rc = BH_OK;
 
-    bh_buf_init(&body, BODY_MAX);
     bh_http_parser_init(&parser, duplex_collect, &body);
     while (rc == BH_OK && got != 0 && parser.step != BH_HTTP_DONE && !parser.stopped) {
         if (got > 0)
@@ -143,13 +138,10 @@ duplex_read_refusal(struct bh_duplex *duplex, struct bh_err *err)
         if (rc == BH_OK && parser.step != BH_HTTP_DONE)
             got = duplex_receive(duplex, duplex->bytes, sizeof duplex->bytes);
     }
-    if (rc == BH_OK)
-        rc = bh_client_error(parser.status, body.bytes ? body.bytes : "", body.length, err);
-    bh_buf_fini(&body);
-    return rc;
+    return rc == BH_OK ? bh_client_error(parser.status, body.bytes ? body.bytes : "", body.length, err) : rc;
 }
 
-/* Up to the end of the head; what stands behind it is frames already. */
+/* Up to the end of the head; what follows is frames already. */
 static bh_rc
 duplex_read_head(struct bh_duplex *duplex, struct bh_err *err)
 {

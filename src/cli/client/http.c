@@ -16,7 +16,7 @@ bh_http_parser_init(struct bh_http_parser *parser, bh_http_sink sink, void *self
 static bh_rc
 http_fault(struct bh_err *err, const char *what)
 {
-    return bh_err_set(err, BH_IO, "the server's reply is no HTTP/1.1: %s", what);
+    return bh_err_set(err, BH_IO, "the server's reply is not HTTP/1.1: %s", what);
 }
 
 /* "HTTP/1.1 200 OK" */
@@ -67,7 +67,7 @@ http_parse_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
     return BH_OK;
 }
 
-/* What to show to be let in.  One that is too long says nothing to us. */
+/* The challenge of a 401.  One that is too long is ignored. */
 static bh_rc
 http_parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
@@ -76,7 +76,7 @@ http_parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err 
     return BH_OK;
 }
 
-/* A date says nothing to us. */
+/* A date is ignored. */
 static bh_rc
 http_parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
@@ -88,7 +88,7 @@ http_parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err
     return BH_OK;
 }
 
-/* Headers that mean something to us; all others are passed over. */
+/* Headers that matter here; all others are passed over. */
 static const struct {
     const char *name;
     bh_rc (*take)(struct bh_http_parser *p, const char *value, struct bh_err *err);
@@ -261,8 +261,8 @@ bh_http_parser_end(struct bh_http_parser *p, struct bh_err *err)
 {
     if (p->step == BH_HTTP_DONE || p->step == BH_HTTP_TO_CLOSE || p->stopped)
         return BH_OK;
-    bh_err_set(err, BH_UNCERTAIN, "the server closed the connection before its reply was over");
-    return bh_err_hint(err, "look with bulkhead ps before trying again");
+    bh_err_set(err, BH_UNCERTAIN, "the server closed the connection before the end of its reply");
+    return bh_err_hint(err, "check with bulkhead ps before you try again");
 }
 
 /* A header's value may end neither its line nor the request. */

@@ -22,10 +22,10 @@ struct bh_http_request {
     const char *accept, *idempotency_key, *token; /* NULL: left out */
 };
 
-/* Takes the body piece by piece; false ends the transfer. */
+/* Takes the body in parts; false ends the transfer. */
 typedef bool (*bh_http_sink)(void *self, const char *bytes, size_t length);
 
-/* Reads a reply as it comes, in pieces of any size. */
+/* Reads a reply as it comes, in parts of any size. */
 struct bh_http_parser {
     enum bh_http_step {
         BH_HTTP_STATUS,

@@ -201,7 +201,7 @@ https_explain(const struct bh_https_options *https, CURLcode code, struct bh_err
             rc = known[i].rc;
     bh_err_set(err, rc, "%s: %s", https->server, curl.curl_easy_strerror(code));
     if (rc == BH_DENIED)
-        bh_err_hint(err, "--ca-file names the server's certificate, --fingerprint its key");
+        bh_err_hint(err, "--ca-file names the certificate to trust, --fingerprint the server's key");
     return rc;
 }
 

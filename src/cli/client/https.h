@@ -22,7 +22,7 @@ struct bh_https_options {
 };
 
 /* Send the request and pass the reply's body on.
- *   BH_UNAVAILABLE  no libcurl, or nobody listens
+ *   BH_UNAVAILABLE  no libcurl, or no server listens
  *   BH_DENIED       the server's certificate is not the one that was asked for
  *   BH_INVALID      our certificate or key cannot be used
  *   BH_UNCERTAIN    the connection broke after the request was sent

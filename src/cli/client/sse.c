@@ -49,7 +49,7 @@ sse_take_line(struct bh_sse *sse, const char *line)
     } else if (name == 5 && strncmp(line, "event", name) == 0 && strlen(value) < sizeof sse->event) {
         memcpy(sse->event, value, strlen(value) + 1);
     }
-    return true; /* comments, ids and retry times say nothing to us */
+    return true; /* comments, ids and retry times are ignored */
 }
 
 bool

@@ -6,11 +6,11 @@
 
 #include "base/buf.h"
 
-/* Server-sent events, as they come in pieces of any size. */
+/* Server-sent events, as they come in parts of any size. */
 
 enum { BH_SSE_EVENT_MAX = 1 << 20 };
 
-/* One event: its name ("message" unless said) and its data; false ends the stream. */
+/* One event: its name ("message" by default) and its data; false ends the stream. */
 typedef bool (*bh_sse_sink)(void *self, const char *event, const char *text, size_t length);
 
 struct bh_sse {

@@ -43,7 +43,7 @@ bh_cli_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_js
     return bh_client_json(&cli->client, &request, ret_json, err);
 }
 
-/* A key that nobody else uses, as hex. */
+/* A random key, as hex. */
 static bh_rc
 cli_make_key(char ret_key[2 * KEY_BYTES + 1], struct bh_err *err)
 {
@@ -95,7 +95,7 @@ bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size, 
     bh_rc rc = bh_parse_u64(job, &id, err);
 
     if (rc != BH_OK) {
-        bh_err_set(err, BH_INVALID, "\"%.80s\" is no job id", job);
+        bh_err_set(err, BH_INVALID, "\"%.80s\" is not a job id", job);
         return bh_err_hint(err, "bulkhead ps lists the jobs");
     }
     snprintf(ret_path, size, "/v1/jobs/%" PRIu64 "%s", id, rest);
@@ -105,18 +105,16 @@ bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size, 
 bool
 bh_cli_print_document(const struct bh_cli *cli, bh_json_value value, bh_rc *ret_rc, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     enum bh_cli_output how = bh_cli_output(cli);
-    struct bh_buf out;
 
     if (how != BH_OUT_JSON && how != BH_OUT_YAML)
         return false;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (how == BH_OUT_JSON)
         bh_output_json(&out, value);
     else
         bh_output_yaml(&out, value);
     *ret_rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
     return true;
 }
 
@@ -291,7 +289,7 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
     begin = bh_buf_text(text) ? bh_buf_text(text) : "";
     begin += strspn(begin, " \t\r\n");
     if (!*begin)
-        return bh_err_set(err, BH_INVALID, "%s: nothing is in it",
+        return bh_err_set(err, BH_INVALID, "%s: it is empty",
                           strcmp(path, "-") == 0 ? "standard input" : path);
     ret_document->yaml = *begin != '{' && *begin != '[';
     return BH_OK;
@@ -315,6 +313,6 @@ bh_cli_program_path(const char *relative, char *ret_path, size_t size, struct bh
     if (rc != BH_OK)
         return rc;
     if ((size_t)snprintf(ret_path, size, "%s/%s", self, relative) >= size)
-        return bh_err_set(err, BH_RANGE, "%s/%s: too long a path", self, relative);
+        return bh_err_set(err, BH_RANGE, "%s/%s: the path is too long", self, relative);
     return BH_OK;
 }

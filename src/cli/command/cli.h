@@ -35,6 +35,13 @@ struct bh_document {
     bool yaml;
 };
 
+/* For BH_AUTO(bh_document_fini). */
+static inline void
+bh_document_fini_auto(struct bh_document *document)
+{
+    bh_buf_fini(&document->text);
+}
+
 /* Send a change ("POST /v1/jobs") with an idempotency key of its own, or the one given,
  * and repeat it once under that key when its outcome is not known. */
 BH_MUST_USE bh_rc bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *body,
@@ -55,7 +62,7 @@ BH_MUST_USE bh_rc bh_cli_list(const struct bh_cli *cli, const char *path, bool p
                               const struct bh_view *view, struct bh_err *err);
 
 /* A file as it is, - is standard input; what does not begin like JSON is YAML.  Release
- * the text with bh_buf_fini on every outcome.  BH_INVALID: it is empty. */
+ * it on every outcome.  BH_INVALID: it is empty. */
 BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_document *ret_document,
                                        struct bh_err *err);
 

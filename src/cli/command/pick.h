@@ -17,7 +17,7 @@ enum { BH_PICK_NAME_MAX = 128 };
 BH_MUST_USE bh_rc bh_pick_gpu(bh_json_value gpus, const char *word, bh_json_value *ret_gpu,
                               struct bh_err *err);
 
-/* What names an object: its kind, for people, and its members. */
+/* What names an object: its kind, for users, and its members. */
 struct bh_pick_by {
     const char *kind, *key, *also;
 };

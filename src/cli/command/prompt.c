@@ -166,6 +166,6 @@ bh_prompt_ask(const char *question, bool echo, char ret_text[BH_PROMPT_MAX], str
     BH_AUTO(bh_fd_close) int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0)
-        return bh_err_set(err, BH_UNAVAILABLE, "there is no terminal to ask on");
+        return bh_err_set(err, BH_UNAVAILABLE, "no terminal to ask on");
     return bh_prompt_ask_on(fd, question, echo, ret_text, err);
 }

@@ -77,18 +77,15 @@ setting_put_lines(struct bh_buf *out, const char *text, const char *name, const 
 bh_rc
 bh_setting_write(const char *file, const char *name, const char *value, struct bh_err *err)
 {
-    struct bh_buf before, after;
+    BH_AUTO(bh_buf_fini) struct bh_buf before = { .max = FILE_BYTES_MAX };
+    BH_AUTO(bh_buf_fini) struct bh_buf after = { .max = 2 * FILE_BYTES_MAX };
     bh_rc rc;
 
-    bh_buf_init(&before, FILE_BYTES_MAX);
-    bh_buf_init(&after, 2 * FILE_BYTES_MAX);
     rc = bh_file_read(file, FILE_BYTES_MAX - 1, &before, err);
     if (rc == BH_OK) {
         setting_put_lines(&after, bh_buf_text(&before) ? bh_buf_text(&before) : "", name, value);
         rc = after.overflow ? bh_err_set(err, BH_FULL, "%s is too long", file)
                             : bh_file_replace(file, after.bytes, after.length, 0644, err);
     }
-    bh_buf_fini(&after);
-    bh_buf_fini(&before);
     return rc;
 }

@@ -19,7 +19,7 @@ bh_terminal_restore(void)
     is_raw = 0;
 }
 
-/* What ends us has its usual effect, after the terminal is as it was. */
+/* A signal has its usual effect, after the terminal is as it was. */
 static void
 restore_and_end(int number)
 {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The terminal that we stand in, as long as another one speaks through it. */
+/* The terminal of this program, while a remote one uses it. */
 
 /* Pass every key on as it is typed.  However the program ends, the terminal is put back as it
  * was: at exit, and by whatever signal ends it.  Nothing happens where standard input is no

@@ -34,32 +34,26 @@ put_findings(const struct bh_cli *cli, struct bh_json_writer *w, enum bh_verdict
 static bh_rc
 print_table(const struct bh_cli *cli, bh_json_value root, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     struct bh_view_style style = { .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS) };
-    struct bh_buf out;
-    bh_rc rc;
 
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_table(&out, &bh_view_checks, &style, bh_json_get(root, "items"));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 bh_rc
 bh_cli_doctor(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf report = { .max = REPORT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf report;
     struct bh_json_writer w;
     enum bh_verdict_kind worst;
     bh_rc rc;
 
-    bh_buf_init(&report, REPORT_MAX);
     w = bh_json_begin(&report);
     put_findings(cli, &w, &worst);
     rc = report.overflow ? bh_err_set(err, BH_FULL, "the report is too large")
                          : bh_json_parse(report.bytes, report.length, &json, err);
-    bh_buf_fini(&report);
     cli->status = worst == BH_CHECK_FAIL;
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;

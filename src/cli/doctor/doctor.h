@@ -23,10 +23,6 @@ struct bh_doctor_check {
 extern const struct bh_doctor_check bh_doctor_checks[];
 extern const size_t bh_doctor_check_count;
 
-/* The folder with the configuration of the site that is asked about: --dir, or that of `up --dir`
- * whose socket is used, else /etc/bulkhead.  `size` PATH_MAX is enough. */
-void bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size);
-
 /* Known holes of a crun version: NULL when there are none. */
 const char *bh_doctor_crun_holes(uint32_t major, uint32_t minor, uint32_t patch);
 

@@ -71,8 +71,10 @@ checks_is_of_socket(const struct bh_cli *cli, const char *folder)
     return cli->client.socket && strcmp(socket, cli->client.socket) == 0;
 }
 
-void
-bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
+/* The folder with the configuration of the site that is asked about: --dir, or that of `up --dir`
+ * whose socket is used, else /etc/bulkhead.  `size` PATH_MAX is enough. */
+static void
+doctor_put_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
 {
     static const char below[] = "/run/bulkhead.sock"; /* `up --dir` has it in its folder */
     const char *dir = cli->args->options[BH_OPT_DIR].text, *socket = cli->client.socket;
@@ -93,7 +95,7 @@ doctor_put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_M
 {
     size_t length;
 
-    bh_doctor_folder(cli, ret_path, PATH_MAX);
+    doctor_put_folder(cli, ret_path, PATH_MAX);
     length = strlen(ret_path);
     snprintf(ret_path + length, PATH_MAX - length, "/%s", name);
 }
@@ -200,9 +202,10 @@ check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
     doctor_report(f, *missing ? BH_CHECK_FAIL : BH_CHECK_WARN, "cgroup %s%s%s",
                   statfs("/sys/fs/cgroup/unified", &unified) == 0 ? "v1 with v2 beside it (hybrid)" : "v1",
                   *missing ? "; missing:" : "", missing);
-    doctor_advise(f, *missing ? "boot with systemd.unified_cgroup_hierarchy=1"
-                              : "supported; cgroup v2 is the product's path: boot with "
-                                "systemd.unified_cgroup_hierarchy=1");
+    doctor_advise(
+        f, *missing
+               ? "boot with systemd.unified_cgroup_hierarchy=1"
+               : "supported, but cgroup v2 is recommended: boot with systemd.unified_cgroup_hierarchy=1");
 }
 
 /* What an unprivileged process of a job depends on: can a user namespace be made? */
@@ -270,10 +273,10 @@ check_limits(const struct bh_cli *cli, struct bh_finding *f)
                   amount);
     if (files.rlim_max < NOFILE_WANTED) {
         f->verdict = BH_CHECK_WARN;
-        doctor_advise(f, "raise LimitNOFILE to %d: a connection and a job take one each", NOFILE_WANTED);
+        doctor_advise(f, "raise LimitNOFILE to %d: each connection and each job needs one", NOFILE_WANTED);
     } else if (locked.rlim_max / 1024 < MEMLOCK_WANTED_KIB) {
         f->verdict = BH_CHECK_WARN;
-        doctor_advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs are locked memory",
+        doctor_advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs use locked memory",
                       MEMLOCK_WANTED_KIB);
     }
 }
@@ -320,14 +323,14 @@ check_clock(const struct bh_cli *cli, struct bh_finding *f)
 
     if (bh_time_now() < UINT64_C(1700000000) * BH_NS_PER_S) {
         doctor_report(f, BH_CHECK_FAIL, "the clock is years behind");
-        doctor_advise(f, "set it: records carry the time");
+        doctor_advise(f, "set it: audit records contain the time");
     } else if (ahead_ms > CLOCK_AHEAD_MOST_MS || ahead_ms < -CLOCK_AHEAD_MOST_MS) {
         doctor_report(f, BH_CHECK_WARN, "engine time is %lld s %s the wall clock",
                       (long long)llabs(ahead_ms) / 1000, ahead_ms > 0 ? "behind" : "ahead of");
         doctor_advise(f, "it approaches it by 36 s an hour; docs/time.md");
     } else if (rc == TIME_ERROR || state.status & STA_UNSYNC) {
-        doctor_report(f, BH_CHECK_WARN, "the clock is not synchronised");
-        doctor_advise(f, "run chrony or systemd-timesyncd: records and bills carry the time");
+        doctor_report(f, BH_CHECK_WARN, "the clock is not synchronized");
+        doctor_advise(f, "run chrony or systemd-timesyncd: audit records and usage contain the time");
     } else {
         doctor_report(f, BH_CHECK_OK, "synchronised");
     }
@@ -373,10 +376,11 @@ check_crun(const struct bh_cli *cli, struct bh_finding *f)
     }
     holes = bh_doctor_crun_holes(major, minor, patch);
     doctor_report(f, holes ? BH_CHECK_WARN : BH_CHECK_OK, "crun %u.%u.%u%s%s", major, minor, patch,
-                  holes ? "; known holes: " : "", holes ? holes : "");
+                  holes ? "; known vulnerabilities: " : "", holes ? holes : "");
     if (holes)
-        doctor_advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and crun exec is never "
-                         "used; 1.30 has none of them");
+        doctor_advise(
+            f, "not exploitable here: jobs get a tmpfs on /dev and numeric users, and crun exec is never "
+               "used; 1.30 fixes all");
 }
 
 static void
@@ -392,35 +396,36 @@ check_images(const struct bh_cli *cli, struct bh_finding *f)
         doctor_report(f, BH_CHECK_WARN, "umoci does not run: jobs cannot have images");
         doctor_advise(f, "apt-get install umoci, or set umoci in node.conf");
     } else if (!fetches) {
-        doctor_report(f, BH_CHECK_OK, "umoci; without skopeo none from registries");
+        doctor_report(f, BH_CHECK_OK, "umoci; without skopeo no images from registries");
     } else {
         doctor_report(f, BH_CHECK_OK, "umoci, and skopeo for registries");
     }
 }
 
-/* Which site the rest is about.  A socket elsewhere is another's than the folder that is read. */
+/* Which site the rest is about.  A socket elsewhere belongs to a different site than the folder that is read.
+ */
 static void
 check_site(const struct bh_cli *cli, struct bh_finding *f)
 {
     char folder[PATH_MAX];
 
-    bh_doctor_folder(cli, folder, sizeof folder);
+    doctor_put_folder(cli, folder, sizeof folder);
     if (!checks_has_site(cli)) {
         doctor_report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
                       doctor_is_there(folder) ? "no site is configured in %.160s"
                                               : "there is no folder %.160s",
                       folder);
         doctor_advise(
-            f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
+            f, "bulkhead up makes a site, up --dir DIR one in a folder, which doctor --dir DIR checks");
         return;
     }
     if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || checks_is_of_socket(cli, folder)) {
         doctor_report(f, BH_CHECK_OK, "configured in %.160s", folder);
         return;
     }
-    doctor_report(f, BH_CHECK_WARN, "%.60s is read, whose daemon is not on %.100s", folder,
+    doctor_report(f, BH_CHECK_WARN, "%.60s is read, but its daemon is not on %.100s", folder,
                   cli->client.socket);
-    doctor_advise(f, "bulkhead doctor --dir DIR looks at the site whose configuration is in DIR");
+    doctor_advise(f, "bulkhead doctor --dir DIR checks the site whose configuration is in DIR");
 }
 
 static void
@@ -441,7 +446,7 @@ check_driver(const struct bh_cli *cli, struct bh_finding *f)
     }
     doctor_report(f, BH_CHECK_FAIL, "%s", err.msg);
     doctor_advise(f, rc == BH_NOT_FOUND ? "install NVIDIA's driver, or use the simulated one: bulkhead up"
-                                        : "nvidia-smi should work first");
+                                        : "nvidia-smi must work first");
 }
 
 /* ---- this installation ---- */
@@ -456,17 +461,17 @@ check_holders(const struct bh_cli *cli, struct bh_finding *f)
     bh_buf_init_fixed(&held, f->fix, sizeof f->fix);
     count = bh_holders_put(&held, "/proc", BH_HOLDERS_ANY, 4);
     if (count == 0) {
-        doctor_report(f, BH_CHECK_OK, "no process that can be seen holds a GPU open");
+        doctor_report(f, BH_CHECK_OK, "no visible process holds a GPU open");
         f->fix[0] = '\0';
         return;
     }
-    doctor_report(f, BH_CHECK_WARN, "%u processes hold GPUs open; while they do, MIG modes cannot change%s",
+    doctor_report(f, BH_CHECK_WARN, "%u processes hold GPUs open; until they end, MIG modes cannot change%s",
                   count, bh_holders_has_drm("/proc") ? ", and nvidia_drm is loaded" : "");
     if (!bh_buf_text(&held) || held.overflow)
         doctor_advise(f, "fuser -v /dev/nvidia*");
 }
 
-/* What a file system has, and what is made of it; the worst of several folders is told. */
+/* What a file system has, and what is made of it; the worst of several folders is reported. */
 static void
 check_disk_of(struct bh_finding *f, char *folder, const char *when_full)
 {
@@ -488,7 +493,7 @@ check_disk_of(struct bh_finding *f, char *folder, const char *when_full)
         return;
     doctor_report(f, verdict, "%llu MiB free for %s", mib, folder);
     if (verdict != BH_CHECK_OK)
-        doctor_advise(f, "make room: %s; %d MiB are wanted", when_full, DISK_WANTED_MIB);
+        doctor_advise(f, "make room: %s; %d MiB are recommended", when_full, DISK_WANTED_MIB);
 }
 
 static void
@@ -499,7 +504,7 @@ check_disk(const struct bh_cli *cli, struct bh_finding *f)
     doctor_put_file(cli, "bulkheadd.conf", conf);
     if (!bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder)
         && bh_cli_flag(cli, BH_OPT_DIR))
-        bh_doctor_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
+        doctor_put_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
     check_disk_of(f, folder, "a full disk stops all changes");
     doctor_put_file(cli, "node.conf", conf);
     if (access(conf, F_OK) != 0)
@@ -528,7 +533,7 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
         doctor_report(f, BH_CHECK_OK, "%s belongs to root", path);
         return;
     }
-    doctor_report(f, BH_CHECK_FAIL, "%s can be changed by others than root", path);
+    doctor_report(f, BH_CHECK_FAIL, "%s can be changed by users other than root", path);
     doctor_advise(f, "chown root %s; chmod go-w %s", path, path);
 }
 
@@ -595,9 +600,9 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
     }
     doctor_report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %.48s: %.100s", lost, bh_json_count(items),
                   bh_json_text(bh_json_get(first, "uuid"), "?"),
-                  bh_json_text(bh_json_get(first, "fenced_why"), "its node does not have it"));
+                  bh_json_text(bh_json_get(first, "fenced_why"), "its node does not report it"));
     doctor_advise(f,
-                  "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
+                  "the kernel's log says why; reset it or reboot its node: it is used again when it answers");
 }
 
 /* GPUs that Bulkhead would manage, were it not for instances that are not in a node's journal. */
@@ -618,12 +623,12 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
         if (bh_json_get(bh_json_at(items, i), "foreign_instances"))
             first = count++ ? first : bh_json_at(items, i);
     if (!count) {
-        doctor_report(f, BH_CHECK_OK, "none of %zu has instances of others", bh_json_count(items));
+        doctor_report(f, BH_CHECK_OK, "none of %zu has foreign instances", bh_json_count(items));
         return;
     }
     doctor_report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %.48s: %.120s", count,
                   bh_json_count(items), bh_json_text(bh_json_get(first, "uuid"), "?"),
-                  bh_json_text(bh_json_get(first, "unmanaged_why"), "instances of others"));
+                  bh_json_text(bh_json_get(first, "unmanaged_why"), "foreign instances"));
     doctor_advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
 }
 

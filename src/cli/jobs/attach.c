@@ -56,7 +56,7 @@ attach_put_size(struct bh_json_writer *w, bool columns)
         bh_json_u64(w, columns ? "columns" : "rows", size[columns]);
 }
 
-/* Ask, and open what was let in; the body is the wish's and goes. */
+/* Ask, and open the stream that was granted; the body is freed. */
 static bh_rc
 attach_open_stream(const struct bh_cli *cli, struct bh_stream_target target, struct bh_buf *body,
                    struct bh_duplex **ret_duplex, struct bh_err *err)
@@ -77,8 +77,8 @@ bh_attach_check(const struct bh_cli *cli, struct bh_err *err)
 {
     if (!bh_cli_flag(cli, BH_OPT_STDIN) || !bh_cli_flag(cli, BH_OPT_TTY) || isatty(STDIN_FILENO))
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "-it: standard input is no terminal");
-    return bh_err_hint(err, "-i alone passes on what is not typed");
+    bh_err_set(err, BH_INVALID, "-it: standard input is not a terminal");
+    return bh_err_hint(err, "use -i alone for input that does not come from a terminal");
 }
 
 /* ---- exec ---- */
@@ -165,7 +165,7 @@ bh_attach(struct bh_cli *cli, const char *job, bool input, enum bh_attach_end *r
         if (rc != BH_UNAVAILABLE || bh_time_monotonic() - since > AWAY_MAX_NS)
             return rc;
         if (interact.ready) {
-            fprintf(stderr, "\r\nbulkhead: the connection broke; the job runs on, attaching again\r\n");
+            fprintf(stderr, "\r\nbulkhead: the connection broke; the job keeps running, attaching again\r\n");
             since = bh_time_monotonic();
         }
         bh_time_sleep(RETRY_NS);
@@ -196,7 +196,7 @@ bh_attach_conclude(struct bh_cli *cli, const char *job, struct bh_err *err)
             return BH_OK;
         }
         if (bh_time_monotonic() > until)
-            return bh_err_set(err, BH_TIMEOUT, "job %s gives no output any more, and is %s", job, state);
+            return bh_err_set(err, BH_TIMEOUT, "job %s has no more output, and is %s", job, state);
         bh_time_sleep(RETRY_NS / 4);
     }
 }
@@ -213,10 +213,10 @@ bh_cli_attach(struct bh_cli *cli, struct bh_err *err)
     if (end == BH_ATTACH_JOB_ENDED)
         return bh_attach_conclude(cli, job, err);
     if (end == BH_ATTACH_NEVER) {
-        bh_err_set(err, BH_CONFLICT, "job %s does not run", job);
+        bh_err_set(err, BH_CONFLICT, "job %s is not running", job);
         return bh_err_hint(err, "bulkhead logs %s has its output, bulkhead why %s its state", job, job);
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        fprintf(stderr, "bulkhead: job %s runs on\n", job);
+        fprintf(stderr, "bulkhead: job %s keeps running\n", job);
     return BH_OK;
 }

@@ -17,7 +17,7 @@ enum bh_attach_end {
     BH_ATTACH_NEVER,     /* it had ended before: its output is in the log */
 };
 
-/* Attach to a job that runs; when the connection breaks, again, for a minute.  `input`: with our
+/* Attach to a job that runs; when the connection breaks, again, for a minute.  `input`: with
  * standard input. */
 BH_MUST_USE bh_rc bh_attach(struct bh_cli *cli, const char *job, bool input, enum bh_attach_end *ret_end,
                             struct bh_err *err);
@@ -28,10 +28,10 @@ struct bh_stream_target {
 };
 
 /* Ask; the ticket in the arena. */
-BH_MUST_USE bh_rc bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *wish,
+BH_MUST_USE bh_rc bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *target,
                                 const char **ret_ticket, struct bh_err *err);
 
-/* Wait, at most half a minute, until the job's end is known, and make its status ours. */
+/* Wait, at most half a minute, until the job's end is known, and take over its status. */
 BH_MUST_USE bh_rc bh_attach_conclude(struct bh_cli *cli, const char *job, struct bh_err *err);
 
 #endif

@@ -35,7 +35,7 @@ follow_write_bytes(struct output *out, const char *bytes, size_t length)
     return out->rc == BH_OK;
 }
 
-/* {"text":"..."}: a piece of output.  Bytes that are no text come as base64. */
+/* {"text":"..."}: a part of the output.  Bytes that are no text come as base64. */
 static bool
 follow_read_log(struct output *out, const char *text, size_t length)
 {
@@ -65,7 +65,7 @@ follow_read_event(void *self, const char *event, const char *text, size_t length
     if (strcmp(event, "log") == 0)
         return follow_read_log(out, text, length);
     if (strcmp(event, "denied") == 0) {
-        out->rc = bh_err_set(out->err, BH_DENIED, "you may no longer read this job's output");
+        out->rc = bh_err_set(out->err, BH_DENIED, "you may not read this job's output any more");
         return false;
     }
     if (strcmp(event, "end") != 0)

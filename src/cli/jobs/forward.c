@@ -24,7 +24,7 @@
 
 enum { PORTS_MAX = 16, INPUT_CHUNK = 16 << 10, STACK_BYTES = 512 << 10, BODY_MAX = 1024 };
 
-/* A port of ours, and the job's that it stands for. */
+/* A port of this machine, and the job's that it forwards to. */
 struct port {
     uint16_t local, remote;
     int listener;
@@ -168,10 +168,10 @@ forward_read_port(const char *text, size_t length, uint64_t least, uint16_t *ret
     uint64_t number;
 
     if (length >= sizeof word)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no port", text);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a port", text);
     snprintf(word, sizeof word, "%.*s", (int)length, text);
     if (bh_parse_u64(word, &number, err) != BH_OK || number < least || number > UINT16_MAX)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no port", text);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a port", text);
     *ret_port = (uint16_t)number;
     return BH_OK;
 }

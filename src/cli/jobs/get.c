@@ -42,16 +42,13 @@ get_find_kind(const char *name)
 static bh_rc
 get_print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
 {
-    struct bh_buf out;
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     bh_rc rc;
 
     if (bh_cli_print_document(cli, value, &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_describe(&out, value, bh_time_now());
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* One object of a list, by its name. */
@@ -77,17 +74,14 @@ get_one(const struct bh_cli *cli, const struct kind *kind, const char *name, str
 static bh_rc
 get_site(const struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/site", &json, err);
-    struct bh_buf out;
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_output_yaml(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 static bh_rc
@@ -129,7 +123,7 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
     if (strcmp(what, "site") == 0 && !name)
         return get_site(cli, err);
     if (!kind) {
-        bh_err_set(err, BH_INVALID, "%s: \"%.60s\" is nothing that can be shown",
+        bh_err_set(err, BH_INVALID, "%s: unknown kind of object \"%.60s\"",
                    bh_cli_commands[cli->args->command].name, what);
         return bh_err_hint(err, "site, tenants, skus, datasets, gpus, nodes, jobs, tokens, "
                                 "records, checkpoints");
@@ -150,26 +144,14 @@ bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
     if (cli->args->count > 1)
         return bh_cli_get(cli, err);
     if (kind) {
-        bh_err_set(err, BH_INVALID, "describe %s: which one?", cli->args->arguments[0]);
+        bh_err_set(err, BH_INVALID, "describe %s: the name is missing", cli->args->arguments[0]);
         return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
     }
     rc = get_job(cli, cli->args->arguments[0], err);
     if (rc == BH_INVALID)
-        return bh_err_hint(err, "what is no job is named with what it is: bulkhead describe gpu "
-                                "gpu0, node NAME, tenant PATH");
+        return bh_err_hint(err,
+                           "name the kind of the object: bulkhead describe gpu gpu0, node NAME, tenant PATH");
     return rc;
-}
-
-bh_rc
-bh_cli_nodes(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/nodes", false, &bh_view_nodes, err);
-}
-
-bh_rc
-bh_cli_token_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/tokens", false, &bh_view_tokens, err);
 }
 
 bh_rc
@@ -186,14 +168,6 @@ bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
     if (cli->args->count > 0)
         return get_one(cli, get_find_kind("tenants"), cli->args->arguments[0], err);
     return bh_cli_list(cli, "/v1/tenants", false, &bh_view_quota, err);
-}
-
-/* ---- GPUs with what they are carved into ---- */
-
-bh_rc
-bh_cli_gpus(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/gpus", false, &bh_view_gpus, err);
 }
 
 /* ---- usage ---- */
@@ -236,20 +210,17 @@ get_put_sums(struct bh_buf *out, bh_json_value sums)
 bh_rc
 bh_cli_usage(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
                                    .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS) };
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/usage", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_table(&out, &bh_view_usage, &style, bh_json_get(bh_json_root(json), "items"));
     get_put_sums(&out, bh_json_get(bh_json_root(json), "sums"));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* ---- the caller and the service ---- */
@@ -283,17 +254,14 @@ get_put_caller(struct bh_buf *out, bh_json_value caller)
 bh_rc
 bh_cli_whoami(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/whoami", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     get_put_caller(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 bh_rc

@@ -6,12 +6,9 @@
 /* Commands that fetch objects and show them; see bh_cli_command_fn. */
 bh_rc bh_cli_get(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_describe(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_gpus(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_nodes(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_tenants(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_quota(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_usage(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_token_list(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whoami(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_status(struct bh_cli *cli, struct bh_err *err);
 

@@ -167,7 +167,7 @@ interact_pass_signals(struct interact_session *session, struct bh_err *err)
     return rc;
 }
 
-/* Until the job has let go of us, so that who attaches next may write; whatever else ends the
+/* Until the job has released this client, so that the next to attach may write; whatever else ends the
  * stream will do. */
 static void
 interact_detach(struct interact_session *session)

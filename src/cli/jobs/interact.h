@@ -7,7 +7,7 @@
 struct bh_interact {
     struct bh_duplex *duplex;
     bool input;  /* pass standard input on */
-    bool detach; /* Ctrl-P Ctrl-Q leaves; signals end us instead of being sent */
+    bool detach; /* Ctrl-P Ctrl-Q leaves; signals end this program instead of being sent */
     /* out */
     int status;    /* EXIT's */
     bool ready;    /* it had begun */

@@ -43,12 +43,11 @@ bh_rc
 bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json, struct bh_err *err)
 {
     const char *what = bh_cli_flag(cli, BH_OPT_DRY_RUN) ? "POST /v1/jobs?dry_run=true" : "POST /v1/jobs";
-    struct bh_document body;
+    BH_AUTO(bh_document_fini) struct bh_document body = { .yaml = false };
     bh_rc rc = bh_jobspec_build(cli->args, file, cli->arena, &body, err);
 
     if (rc == BH_OK)
         rc = bh_cli_change(cli, what, &body, ret_json, err);
-    bh_buf_fini(&body.text);
     return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
@@ -62,8 +61,9 @@ jobs_warn_of_input(const struct bh_args *args, const char *file)
         return; /* the job file itself */
     if (args->program && !args->options[BH_OPT_STDIN].given && fstat(STDIN_FILENO, &status) == 0
         && S_ISREG(status.st_mode) && status.st_size > 0)
-        fprintf(stderr, "bulkhead: a submitted job does not read this command's input: mount the "
-                        "file, or use bulkhead run -i\n");
+        fprintf(stderr,
+                "bulkhead: a submitted job cannot read this command's input: mount the file, or use bulkhead "
+                "run -i\n");
 }
 
 bh_rc
@@ -80,7 +80,7 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (bh_cli_flag(cli, BH_OPT_DRY_RUN))
-        printf("the job would be taken; nothing was changed\n");
+        printf("the job would be accepted; nothing was changed\n");
     else
         printf("%" PRIu64 "\n", bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
     return BH_OK;
@@ -195,27 +195,24 @@ jobs_put_reservation(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
 bh_rc
 bh_cli_why(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = fetch_job(cli, cli->args->arguments[0], "/why", &json, err);
     bh_json_value why = json ? bh_json_root(json) : NULL;
-    struct bh_buf out;
 
     if (rc != BH_OK || bh_cli_print_document(cli, why, &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_buf_printf(&out, "job %s: %s\n", cli->args->arguments[0],
-                  bh_json_text(bh_json_get(why, "sentence"), "no reason is known"));
+                  bh_json_text(bh_json_get(why, "sentence"), "the reason is unknown"));
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
     bh_whatif_put_estimate(&out, why, bh_time_now());
     jobs_put_reservation(&out, why, bh_time_now());
     bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "reason"), "none"));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
-/* Send a change for each job; goes on after a failure, and reports the first one. */
+/* Send a change for each job; continues after a failure, and reports the first one. */
 static bh_rc
 change_jobs(struct bh_cli *cli, const char *rest, const char *done, struct bh_err *err)
 {

@@ -42,7 +42,8 @@ jobspec_put_env(const struct jobspec_writing *w, const char *text)
     const char *value = getenv(text);
 
     if (!strchr(text, '=') && !value)
-        return bh_err_set(w->err, BH_INVALID, "--env: %.80s is not set here; write NAME=VALUE", text);
+        return bh_err_set(w->err, BH_INVALID, "--env: %.80s is not set in this environment; write NAME=VALUE",
+                          text);
     if (!strchr(text, '='))
         text = bh_arena_printf(w->arena, "%s=%s", text, value);
     if (!text)
@@ -166,7 +167,7 @@ jobspec_put_member(const struct jobspec_writing *w, const struct bh_buf *file, c
     if (bh_slice_get((struct bh_slice){ file->bytes, file->length }, key, &value))
         text = bh_arena_strndup(w->arena, value.text, value.length);
     if (!text)
-        return bh_err_set(w->err, BH_INVALID, "the job file's key %.80s is unreadable", key);
+        return bh_err_set(w->err, BH_INVALID, "the job file's key %.80s cannot be read", key);
     bh_json_raw(w->json, key, text);
     return BH_OK;
 }
@@ -191,7 +192,7 @@ jobspec_put_rest(const struct jobspec_writing *w, const struct bh_args *args, co
     bh_json_value member;
 
     if (rc == BH_OK && bh_json_kind(bh_json_root(json)) != BH_JSON_OBJECT)
-        rc = bh_err_set(w->err, BH_INVALID, "the job file holds no mapping");
+        rc = bh_err_set(w->err, BH_INVALID, "the job file is not a mapping");
     while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member))
         if (!jobspec_is_given(args, key))
             rc = jobspec_put_member(w, file, key);
@@ -202,7 +203,7 @@ jobspec_put_rest(const struct jobspec_writing *w, const struct bh_args *args, co
     return BH_OK;
 }
 
-/* In a terminal of its own the job sees the kind that ours is, unless it says another. */
+/* In a terminal of its own the job sees the kind of this one, unless it sets TERM itself. */
 static bh_rc
 jobspec_put_env_of_terminal(const struct jobspec_writing *w, const struct bh_args *args)
 {
@@ -239,7 +240,7 @@ jobspec_put_options(const struct jobspec_writing *w, const struct bh_args *args)
     return BH_OK;
 }
 
-/* What stands behind "--", or all words of `run`. */
+/* What follows "--", or all words of `run`. */
 static void
 jobspec_put_program(const struct jobspec_writing *w, const struct bh_args *args)
 {
@@ -268,10 +269,9 @@ jobspec_build_program(const struct jobspec_writing *w, const struct bh_args *arg
 static bh_rc
 jobspec_build_merged(const struct jobspec_writing *w, const struct bh_args *args, struct bh_document *file)
 {
-    struct bh_buf json;
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = 2 * BH_JSON_BYTES_MAX };
     bh_rc rc = BH_OK;
 
-    bh_buf_init(&json, 2 * BH_JSON_BYTES_MAX);
     if (file->yaml)
         rc = bh_yaml_to_json(file->text.bytes ? file->text.bytes : "", file->text.length, &json, w->err);
     else
@@ -284,7 +284,6 @@ jobspec_build_merged(const struct jobspec_writing *w, const struct bh_args *args
     if (rc == BH_OK)
         rc = jobspec_put_rest(w, args, &json);
     bh_json_close(w->json, '}');
-    bh_buf_fini(&json);
     return rc;
 }
 
@@ -296,29 +295,30 @@ bh_jobspec_file(const struct bh_args *args, const char **ret_file, struct bh_err
 
     *ret_file = files ? args->arguments[0] : NULL;
     if (args->program && args->count == args->before) {
-        bh_err_set(err, BH_INVALID, "%s: no program behind --", command);
+        bh_err_set(err, BH_INVALID, "%s: no program after --", command);
         return bh_err_hint(err, "bulkhead %s --sku small -- PROGRAM [ARGUMENT...]", command);
     }
     if (files <= 1)
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "%s: one job file, or -- before a program", command);
+    bh_err_set(err, BH_INVALID, "%s: expected one job file, or -- and a program", command);
     if (args->program)
-        return bh_err_hint(err, "only a job file may stand before --, and %.60s is one word more",
+        return bh_err_hint(err, "only a job file may come before --; %.60s is an extra word",
                            args->arguments[1]);
     return bh_err_hint(err, "bulkhead %s --sku small -- %.60s ...", command, args->arguments[0]);
 }
 
-/* "#!": what people write for other schedulers. */
+/* "#!": scripts that are written for other schedulers. */
 static bh_rc
 jobspec_refuse_script(const char *file, const struct bh_document *text, struct bh_err *err)
 {
     if (text->text.length < 2 || memcmp(text->text.bytes, "#!", 2) != 0)
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "%s is a script, and a job file is YAML or JSON", file);
-    return bh_err_hint(err,
-                       "a program stands behind --: bulkhead submit --sku small -- sh %.80s; "
-                       "--mount . --cwd . shows it this folder",
-                       file);
+    bh_err_set(err, BH_INVALID, "%s is a script; a job file is YAML or JSON", file);
+    return bh_err_hint(
+        err,
+        "a program comes after --: bulkhead submit --sku small -- sh %.80s; --mount . --cwd . gives it "
+        "this folder",
+        file);
 }
 
 bh_rc
@@ -329,7 +329,7 @@ bh_jobspec_explain(const char *file, struct bh_err *err)
     (void)!bh_err_wrap(err, "%s", file);
     if (*err->hint && !strstr(err->msg, "expected keys and values"))
         return err->rc;
-    return bh_err_hint(err, "a job file is YAML or JSON; a program stands behind --");
+    return bh_err_hint(err, "a job file is YAML or JSON; a program comes after --");
 }
 
 bh_rc

@@ -3,7 +3,7 @@
 
 #include "cli/command/cli.h"
 
-/* The job file that a command line names, which stands alone or before "--"; NULL: it has the
+/* The job file that a command line names, alone or before "--"; NULL: it has the
  * program alone.
  *   BH_INVALID  several words that are no program, or none behind "--" */
 BH_MUST_USE bh_rc bh_jobspec_file(const struct bh_args *args, const char **ret_file, struct bh_err *err);

@@ -92,7 +92,7 @@ run_poll_job(void *self)
     if (interrupts > 1)
         return false;
     if (interrupts == 1 && !job->cancelled)
-        run_cancel(job, "is being cancelled; Ctrl-C again leaves it");
+        run_cancel(job, "is being cancelled; Ctrl-C again leaves it alone");
     if (!job->started && now - job->asked >= WHY_EVERY_NS)
         run_show_why(job);
     if (!job->started && !job->cancelled && limit->given && now - job->submitted > limit->number) {
@@ -144,8 +144,7 @@ run_print_member(const struct run_job *job)
     if (!gang->given || gang->number < 2)
         return;
     snprintf(text, sizeof text,
-             "has %" PRIu64 " members: this was the first's output; bulkhead logs %s "
-             "--member 1%s",
+             "has %" PRIu64 " members: this was the first's output; bulkhead logs %s --member 1%s",
              gang->number, job->id, gang->number > 2 ? ", 2, ..." : "");
     run_print(job, text);
 }
@@ -197,7 +196,7 @@ run_attached(struct run_job *job, struct bh_follow *follow, struct bh_err *err)
     if (rc != BH_OK || end == BH_ATTACH_JOB_ENDED)
         return rc == BH_OK ? bh_attach_conclude(job->cli, job->id, err) : rc;
     if (end == BH_ATTACH_LEFT) {
-        run_print(job, "runs on; bulkhead attach goes back to it");
+        run_print(job, "keeps running; bulkhead attach connects to it again");
         return BH_OK;
     }
     rc = bh_follow_output(follow, err);

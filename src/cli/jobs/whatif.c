@@ -70,7 +70,7 @@ whatif_put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
         bh_buf_puts(out, " and start ");
         whatif_put_when(out, start_ns, now_ns);
     } else {
-        bh_buf_puts(out, "; it is not known when it starts");
+        bh_buf_puts(out, "; its start cannot be estimated");
     }
     bh_buf_printf(out, "\nwhy: %s\nnext: %s\nreason: %s\n", whatif_text(job, "sentence"),
                   whatif_text(job, "next"), whatif_text(job, "reason"));
@@ -87,11 +87,11 @@ whatif_put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
         { "cancelled", "would end", false, true },
         { "suspended", "would be suspended", false, true },
         { "requeued", "would be stopped and queued again", false, true },
-        { "never", "would not start any more", false, false },
+        { "never", "would no longer start", false, false },
         { "later", "would start", true, true },
         { "earlier", "would start", true, true },
-        { "starts", "would start, which it does not now,", false, true },
-        { "spared", "would not have to make way any more", false, false },
+        { "starts", "would start, which it otherwise would not,", false, true },
+        { "spared", "would no longer be preempted", false, false },
     };
     const char *kind = whatif_text(change, "kind");
     uint64_t before = whatif_number(change, "before_ns"), after = whatif_number(change, "after_ns");
@@ -127,8 +127,9 @@ whatif_put_hidden(struct bh_buf *out, bh_json_value hidden)
         bh_buf_printf(out, "jobs of other tenants: %s\n", kind);
 }
 
-void
-bh_whatif_put(struct bh_buf *out, bh_json_value answer)
+/* Append an answer in words. */
+static void
+whatif_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value changes = bh_json_get(answer, "changes");
     bh_json_value hidden = bh_json_get(answer, "changes_of_other_tenants");
@@ -151,7 +152,7 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
     if (bh_json_count(changes) == 0 && !bh_json_next(hidden, &cursor, &kind, &count))
         bh_buf_puts(out, "nothing changes for other jobs\n");
     if (!bh_json_truth(bh_json_get(answer, "complete")))
-        bh_buf_puts(out, "the queue is long: this is as far as was looked\n");
+        bh_buf_puts(out, "the queue is long: only its first part was simulated\n");
     bh_buf_printf(out, "(%s; nothing was changed)\n", whatif_text(answer, "assumption"));
 }
 
@@ -161,25 +162,22 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
 static bh_rc
 whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_http_request request = { .method = "POST",
                                        .path = "/v1/whatif",
                                        .accept = "application/json",
                                        .body = bh_buf_text(body),
                                        .body_length = body->length };
-    struct bh_buf out;
     bh_rc rc;
 
     if (!request.body)
-        return bh_err_set(err, BH_FULL, "the question is too large");
+        return bh_err_set(err, BH_FULL, "the request is too large");
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    bh_whatif_put(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    whatif_put(&out, bh_json_root(json));
+    return bh_output_write(&out, err);
 }
 
 /* The document as JSON, whatever it is written in. */
@@ -202,45 +200,38 @@ whatif_put_document(struct bh_buf *body, const char *key, const struct bh_docume
 bh_rc
 bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
 {
-    struct bh_document job = { .yaml = false };
-    struct bh_buf body;
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = 2 * BH_JSON_BYTES_MAX };
+    BH_AUTO(bh_document_fini) struct bh_document job = { .yaml = false };
     const char *file;
     bh_rc rc = bh_jobspec_file(cli->args, &file, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_jobspec_build(cli->args, file, cli->arena, &job, err);
     if (rc == BH_OK)
         rc = whatif_put_document(&body, "submit", &job, err);
     if (rc == BH_OK)
         rc = whatif_ask(cli, &body, err);
-    bh_buf_fini(&job.text);
-    bh_buf_fini(&body);
     return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
 bh_rc
 bh_cli_whatif_apply(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = 2 * BH_JSON_BYTES_MAX };
     const char *file = cli->args->options[BH_OPT_FILE].text;
-    struct bh_document site = { .yaml = false };
-    struct bh_buf body;
+    BH_AUTO(bh_document_fini) struct bh_document site = { .yaml = false };
     bh_rc rc;
 
     if (!file) {
         bh_err_set(err, BH_INVALID, "whatif apply: no site file");
         return bh_err_hint(err, "bulkhead whatif apply -f site.yaml; - is standard input");
     }
-    bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_cli_read_document(file, &site, err);
-    if (rc == BH_OK)
-        rc = whatif_put_document(&body, "site", &site, err);
-    if (rc == BH_OK)
-        rc = whatif_ask(cli, &body, err);
-    bh_buf_fini(&site.text);
-    bh_buf_fini(&body);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = whatif_put_document(&body, "site", &site, err);
+    return rc == BH_OK ? whatif_ask(cli, &body, err) : rc;
 }
 
 bh_rc
@@ -252,7 +243,7 @@ bh_cli_whatif_cancel(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_parse_u64(cli->args->arguments[0], &job, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.80s\" is no job id", cli->args->arguments[0]);
+        return bh_err_set(err, BH_INVALID, "\"%.80s\" is not a job id", cli->args->arguments[0]);
     bh_buf_init_fixed(&body, memory, sizeof memory);
     bh_buf_puts(&body, "{\"cancel\":");
     bh_json_put_u64(&body, job);

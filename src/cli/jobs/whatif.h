@@ -10,9 +10,6 @@ bh_rc bh_cli_whatif_quota(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whatif_drain(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whatif_apply(struct bh_cli *cli, struct bh_err *err);
 
-/* Append an answer in words. */
-void bh_whatif_put(struct bh_buf *out, bh_json_value answer);
-
 /* Append "estimated start: in 2h05m (...)" for a job that has one, with what it rests on. */
 void bh_whatif_put_estimate(struct bh_buf *out, bh_json_value job, uint64_t now_ns);
 

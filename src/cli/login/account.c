@@ -50,17 +50,14 @@ account_remove_named(const struct bh_cli *cli, const char *what, const char *nam
 bh_rc
 bh_cli_account_show(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/account", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_describe(&out, bh_json_root(json), bh_time_now());
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* ---- password ---- */
@@ -76,7 +73,7 @@ account_name(const struct bh_cli *cli, const char **ret_name, struct bh_err *err
     if (*ret_name)
         return BH_OK;
     if (bh_cli_flag(cli, BH_OPT_ENROL)) {
-        bh_err_set(err, BH_INVALID, "account password --enrol: for whom?");
+        bh_err_set(err, BH_INVALID, "account password --enrol: no account");
         return bh_err_hint(err, "--account NAME");
     }
     rc = bh_cli_fetch(cli, "/v1/account", &json, err);
@@ -110,7 +107,7 @@ bh_cli_account_password(struct bh_cli *cli, struct bh_err *err)
     explicit_bzero(password, sizeof password);
     if (rc != BH_OK)
         return rc;
-    bh_session_print(cli, "the password is set");
+    bh_session_print(cli, "the password was set");
     bh_session_recheck(cli);
     return BH_OK;
 }
@@ -122,8 +119,9 @@ account_print_recovery(const struct bh_cli *cli, bh_json_value codes)
 {
     if (bh_json_count(codes) == 0)
         return;
-    bh_session_print(cli, "Recovery codes: each signs in once when the app is lost. They are shown "
-                          "this once; keep them where the app is not. Earlier ones are void.");
+    bh_session_print(
+        cli, "Recovery codes: each signs in once in place of the app. They are not shown again; store them "
+             "apart from the app. Earlier ones stop working.");
     for (size_t i = 0; i < bh_json_count(codes); i++)
         account_print_line(bh_json_text(bh_json_at(codes, i), ""));
 }
@@ -155,9 +153,9 @@ account_confirm_totp(const struct bh_cli *cli, struct bh_err *err)
     explicit_bzero(code, sizeof code);
     if (rc != BH_OK) {
         bh_err_wrap(err, "the app is not added");
-        return bh_err_hint(err, "bulkhead account totp begins anew");
+        return bh_err_hint(err, "start again: bulkhead account totp");
     }
-    bh_session_print(cli, "the authenticator app is added, and this session has shown it");
+    bh_session_print(cli, "the authenticator app was added, and this session has shown it");
     account_print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
     return BH_OK;
 }
@@ -170,7 +168,7 @@ account_add_totp(const struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    bh_session_print(cli, "For the authenticator app, shown this once:");
+    bh_session_print(cli, "For the authenticator app, not shown again:");
     account_print_line(account_member(bh_json_root(json), "address"));
     printf("secret: ");
     account_print_line(account_member(bh_json_root(json), "secret"));
@@ -188,13 +186,13 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
     if (cli->args->count == 0)
         return account_add_totp(cli, err);
     if (strcmp(cli->args->arguments[0], "remove") != 0) {
-        bh_err_set(err, BH_INVALID, "account totp: \"%.40s\" is nothing it does", cli->args->arguments[0]);
+        bh_err_set(err, BH_INVALID, "account totp: unknown action \"%.40s\"", cli->args->arguments[0]);
         return bh_err_hint(err, "account totp adds the app, account totp remove removes it");
     }
     rc = account_remove_named(cli, "DELETE /v1/account/totp", "", err);
     if (rc != BH_OK)
         return rc;
-    bh_session_print(cli, "the authenticator app is removed");
+    bh_session_print(cli, "the authenticator app was removed");
     return BH_OK;
 }
 
@@ -203,22 +201,19 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
 static bh_rc
 account_list_passkeys(const struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
                                    .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS),
                                    .now_ns = bh_time_now() };
     bh_json_value passkeys;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/account", &json, err);
 
     passkeys = rc == BH_OK ? bh_json_get(bh_json_root(json), "passkeys") : NULL;
     if (rc != BH_OK || bh_cli_print_document(cli, passkeys, &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_table(&out, &bh_view_passkeys, &style, passkeys);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* Only a browser reaches a passkey. */
@@ -251,7 +246,7 @@ account_remove_passkey(const struct bh_cli *cli, const char *id, struct bh_err *
     if (rc != BH_OK)
         return rc;
 
-    bh_session_print(cli, "passkey %s is removed", id);
+    bh_session_print(cli, "passkey %s was removed", id);
     return BH_OK;
 }
 
@@ -267,17 +262,11 @@ bh_cli_account_passkey(struct bh_cli *cli, struct bh_err *err)
         return account_print_where(cli, err);
     if (strcmp(what, "remove") == 0 && rest == 1)
         return account_remove_passkey(cli, cli->args->arguments[1], err);
-    bh_err_set(err, BH_INVALID, "account passkey: not understood");
+    bh_err_set(err, BH_INVALID, "account passkey: unknown action");
     return bh_err_hint(err, "account passkey list, add, or remove PASSKEY");
 }
 
-/* ---- everybody's ---- */
-
-bh_rc
-bh_cli_account_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/accounts", false, &bh_view_accounts, err);
-}
+/* ---- all accounts ---- */
 
 bh_rc
 bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err)
@@ -288,12 +277,12 @@ bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_session_print(cli,
-                     "One-time code for %s, good until %s, shown this once. To set a password "
-                     "with it: bulkhead account password --enrol --account %s",
-                     account_member(bh_json_root(json), "name"),
-                     bh_session_time(cli, bh_json_root(json), "expires_ns"),
-                     account_member(bh_json_root(json), "name"));
+    bh_session_print(
+        cli,
+        "One-time code for %s, valid until %s, not shown again. To set a password with it: bulkhead "
+        "account password --enrol --account %s",
+        account_member(bh_json_root(json), "name"), bh_session_time(cli, bh_json_root(json), "expires_ns"),
+        account_member(bh_json_root(json), "name"));
     account_print_line(account_member(bh_json_root(json), "code"));
     return BH_OK;
 }
@@ -306,10 +295,11 @@ bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
 
-    bh_session_print(cli,
-                     "the account of %s has no password and no factors any more, and its "
-                     "sessions are ended; bulkhead account enrol %s lets it begin anew",
-                     name, name);
+    bh_session_print(
+        cli,
+        "the password and factors of the account %s were removed and its sessions ended; bulkhead account "
+        "enrol %s makes a code to set it up again",
+        name, name);
     bh_session_recheck(cli);
     return BH_OK;
 }

@@ -3,13 +3,12 @@
 
 #include "cli/command/cli.h"
 
-/* One's own account and its factors, and for administrators everybody's. */
+/* The caller's account and its factors, and for administrators those of all. */
 bh_rc bh_cli_account_show(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_password(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_recovery(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_passkey(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_account_list(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err);
 

@@ -14,7 +14,7 @@ login_member(bh_json_value object, const char *key)
     return bh_json_text(bh_json_get(object, key), "");
 }
 
-/* The session before this one serves nobody any more.  It may have ended already. */
+/* The session before this one is not used any more.  It may have ended already. */
 static void
 login_end_former(const struct bh_cli *cli, const char *path)
 {
@@ -27,7 +27,7 @@ login_end_former(const struct bh_cli *cli, const char *path)
         return;
     inner.client.token = former.session;
     if (bh_session_send(&inner, "POST /v1/sign-out", NULL, &json, &unread) == BH_OK)
-        bh_session_print(cli, "the session before, %s, is ended", former.id);
+        bh_session_print(cli, "the earlier session, %s, was ended", former.id);
 }
 
 /* Signing in did not need it, so that it cannot be kept is no failure of it. */
@@ -55,11 +55,11 @@ login_store(const struct bh_cli *cli, const char *path, bh_json_value session, s
     bh_rc rc;
 
     if (!*stored.session || !*stored.id)
-        return bh_err_set(err, BH_IO, "the server's answer holds no session");
+        return bh_err_set(err, BH_IO, "the server's answer has no session");
     login_end_former(cli, path);
     rc = bh_stored_session_put(path, &stored, bh_time_now(), cli->arena, err);
     if (rc != BH_OK)
-        return bh_err_wrap(err, "the session could not be kept");
+        return bh_err_wrap(err, "the session could not be stored");
     login_store_device(cli, path, session);
     bh_session_print(cli, "signed in at %s as %s until %s; bulkhead logout ends it", stored.address,
                      stored.name, bh_session_time(cli, session, "expires_ns"));
@@ -92,7 +92,7 @@ login_sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struc
     if (rc != BH_OK)
         return rc;
     if (strcmp(login_member(bh_json_root(*ret_json), "level"), "none") == 0)
-        bh_session_print(cli, "no second factor was shown; bulkhead account totp adds one");
+        bh_session_print(cli, "you are signed in without a second factor; bulkhead account totp adds one");
     return BH_OK;
 }
 
@@ -159,7 +159,7 @@ login_show_step_up(struct bh_cli *cli, struct bh_err *err)
     explicit_bzero(code, sizeof code);
     if (rc != BH_OK)
         return rc;
-    bh_session_print(cli, "the code is good");
+    bh_session_print(cli, "the code was accepted");
     return BH_OK;
 }
 
@@ -198,10 +198,10 @@ login_check_ways(const struct bh_cli *cli, struct bh_err *err)
     chosen += bh_cli_flag(cli, BH_OPT_FIRST) || bh_cli_flag(cli, BH_OPT_ACCOUNT);
     chosen += bh_cli_flag(cli, BH_OPT_AGAIN);
     if (chosen > 1)
-        return bh_err_set(err, BH_INVALID, "login: one of --device, --account and --again");
+        return bh_err_set(err, BH_INVALID, "login: --device, --account and --again exclude each other");
     if (bh_cli_flag(cli, BH_OPT_ISSUER) && !bh_cli_flag(cli, BH_OPT_DEVICE)) {
         bh_err_set(err, BH_INVALID, "login: --issuer goes with --device");
-        return bh_err_hint(err, "without, the browser's page asks which");
+        return bh_err_hint(err, "without --device the browser's page asks for it");
     }
     return BH_OK;
 }

@@ -110,8 +110,8 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(&out) || !browser_is_address(address))
-        return bh_err_set(err, BH_INVALID, "the server's address for browsers is none");
-    /* Not held back by --quiet: without it nobody gets any further. */
+        return bh_err_set(err, BH_INVALID, "the server's address for browsers is invalid");
+    /* Printed even with --quiet: without it the sign-in cannot continue. */
     fprintf(stderr,
             "open in a browser on this machine:\n%s\n"
             "and check that it shows the code %.*s\n",

@@ -21,10 +21,10 @@ static bh_rc
 none_or_several(uint32_t count, struct bh_err *err)
 {
     if (count == 0) {
-        bh_err_set(err, BH_UNAVAILABLE, "no issuer of this server signs in by device");
+        bh_err_set(err, BH_UNAVAILABLE, "no issuer of this server supports sign-in by device");
         return bh_err_hint(err, "bulkhead login, or bulkhead login --account NAME");
     }
-    bh_err_set(err, BH_INVALID, "several issuers sign in by device");
+    bh_err_set(err, BH_INVALID, "several issuers support sign-in by device");
     return bh_err_hint(err, "--issuer NAME; bulkhead login shows them in a browser");
 }
 
@@ -47,7 +47,7 @@ find_issuer(bh_json_value ways, const char *wanted, const char **ret_name, struc
     if (count == 1)
         return BH_OK;
     if (wanted)
-        return bh_err_set(err, BH_NOT_FOUND, "no issuer %.63s that signs in by device", wanted);
+        return bh_err_set(err, BH_NOT_FOUND, "no issuer %.63s that supports sign-in by device", wanted);
     return none_or_several(count, err);
 }
 
@@ -91,7 +91,7 @@ poll_until_done(const struct bh_cli *cli, const char *what, uint64_t interval_s,
         if (rc == BH_OK)
             interval_s = interval_of(bh_json_root(json), interval_s);
     }
-    return bh_err_set(err, BH_TIMEOUT, "nobody signed in");
+    return bh_err_set(err, BH_TIMEOUT, "the sign-in was not confirmed in time");
 }
 
 /* ---- the device flow ---- */

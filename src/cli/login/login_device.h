@@ -8,7 +8,7 @@
  *   BH_UNAVAILABLE  no issuer offers it
  *   BH_NOT_FOUND    not that of --issuer
  *   BH_INVALID      several do, and none was named
- *   BH_TIMEOUT      nobody signed in */
+ *   BH_TIMEOUT      the sign-in was not confirmed in time */
 BH_MUST_USE bh_rc bh_login_device(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json,
                                   struct bh_err *err);
 

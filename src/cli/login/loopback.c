@@ -20,13 +20,14 @@ enum { BACKLOG = 8, VALUE_MAX = BH_LOOPBACK_CODE_MAX };
 #define WAIT_NS (300 * BH_NS_PER_S)
 #define CLIENT_NS (5 * BH_NS_PER_S)
 
-/* What the visitor is told. */
+/* The answer to the visitor. */
 static const struct {
     const char *status, *text;
 } answers[BH_LOOPBACK_OUTCOMES] = {
     [BH_LOOPBACK_DONE] = { "200 OK", "Signed in. You can close this window." },
     [BH_LOOPBACK_NO] = { "200 OK", "Not signed in. You can close this window." },
-    [BH_LOOPBACK_STATE] = { "400 Bad Request", "This is not the sign-in that the command line waits for." },
+    [BH_LOOPBACK_STATE] = { "400 Bad Request",
+                            "This is not the sign-in that the command line is waiting for." },
     [BH_LOOPBACK_QUERY] = { "400 Bad Request", "This is not what the sign-in page sends." },
     [BH_LOOPBACK_PATH] = { "404 Not Found", "Nothing is here." },
     [BH_LOOPBACK_METHOD] = { "405 Method Not Allowed", "Only GET is answered." },
@@ -118,22 +119,22 @@ loopback_judge_query(const struct bh_loopback *loopback, const char *query,
     return BH_LOOPBACK_DONE;
 }
 
-/* The Host header is this door's: a page elsewhere whose name was pointed at 127.0.0.1
+/* The Host header is this listener: a page elsewhere whose name was pointed at 127.0.0.1
  * sends its own. */
 static bool
-loopback_is_our_host(const struct bh_loopback *loopback, const char *headers)
+loopback_is_own_host(const struct bh_loopback *loopback, const char *headers)
 {
-    char ours[32];
+    char own[32];
     uint32_t found = 0;
 
-    snprintf(ours, sizeof ours, "127.0.0.1:%u", loopback->port);
+    snprintf(own, sizeof own, "127.0.0.1:%u", loopback->port);
     for (const char *line = headers; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *value = line + 5;
 
         if (strncasecmp(line, "host:", 5) != 0)
             continue;
         value += strspn(value, " \t");
-        if (strncmp(value, ours, strlen(ours)) != 0 || !strchr("\r\n", value[strlen(ours)]))
+        if (strncmp(value, own, strlen(own)) != 0 || !strchr("\r\n", value[strlen(own)]))
             return false;
         found++;
     }
@@ -148,7 +149,7 @@ bh_loopback_judge(const struct bh_loopback *loopback, char *text, char ret_code[
     BH_ASSERT(end);
     if (strncmp(text, "GET ", 4) != 0)
         return BH_LOOPBACK_METHOD;
-    if (!loopback_is_our_host(loopback, end + 1))
+    if (!loopback_is_own_host(loopback, end + 1))
         return BH_LOOPBACK_HOST;
     *end = '\0';
     target[strcspn(target, " \r")] = '\0';
@@ -266,8 +267,8 @@ bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_C
         if (outcome == BH_LOOPBACK_DONE)
             return BH_OK;
         if (outcome == BH_LOOPBACK_NO)
-            return bh_err_set(err, BH_DENIED, "signing in was refused in the browser");
+            return bh_err_set(err, BH_DENIED, "the sign-in was refused in the browser");
     }
-    bh_err_set(err, BH_TIMEOUT, "the browser did not come back");
+    bh_err_set(err, BH_TIMEOUT, "the browser did not return");
     return bh_err_hint(err, "on a machine without a browser: bulkhead login --device");
 }

@@ -30,7 +30,7 @@ loopback_test_connect(uint16_t port)
 /* Visitors, one after the other; what each is answered. */
 struct visitors {
     uint16_t port;
-    const char *const *requests; /* HOST stands for the door's own */
+    const char *const *requests; /* HOST means the listener's own */
     size_t count;
     bool slow, alone; /* one says less than it should; nobody brings a code */
     char answers[4][1024];
@@ -205,7 +205,7 @@ test_nobody_comes(void **state)
     assert_non_null(strstr(err.hint, "--device"));
 }
 
-/* Nobody from elsewhere reaches the door, and what it says is kept nowhere. */
+/* No page from elsewhere reaches the listener, and its answers are not cached. */
 static void
 test_only_here(void **state)
 {

@@ -132,7 +132,7 @@ bh_session_ask_new(const struct bh_cli *cli, char ret_text[BH_PROMPT_MAX], struc
         return rc;
     rc = bh_session_ask(cli, "the same again: ", again, err);
     if (rc == BH_OK && strcmp(ret_text, again) != 0)
-        rc = bh_err_set(err, BH_INVALID, "the two are not the same; nothing was changed");
+        rc = bh_err_set(err, BH_INVALID, "the two passwords differ; nothing was changed");
     explicit_bzero(again, sizeof again);
     if (rc != BH_OK)
         explicit_bzero(ret_text, BH_PROMPT_MAX);
@@ -180,12 +180,12 @@ static bh_rc
 session_ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "your session as %.100s has ended", name);
-    return bh_err_hint(err, cli->client.server ? "bulkhead login signs in again"
-                                               : "bulkhead login signs in again; without, you are again who "
-                                                 "you are on this machine");
+    return bh_err_hint(err, cli->client.server
+                                ? "bulkhead login signs in again"
+                                : "bulkhead login signs in again; until then your Unix user counts");
 }
 
-/* Forget the kept session if the server does not know it any more; else `err` stands. */
+/* Forget the kept session if the server does not know it any more; else `err` stays. */
 static bh_rc
 session_check_ended(struct bh_cli *cli, struct bh_err *err)
 {
@@ -198,7 +198,7 @@ session_check_ended(struct bh_cli *cli, struct bh_err *err)
         return err->rc;
     if (bh_stored_session_path(path, &asked) == BH_OK
         && bh_stored_session_drop(path, cli->session->address, cli->session->id, cli->arena, &asked) != BH_OK)
-        bh_session_print(cli, "the ended session could not be forgotten: %s", asked.msg);
+        bh_session_print(cli, "the ended session could not be deleted: %s", asked.msg);
     return session_ended(cli, cli->session->name, err);
 }
 
@@ -220,7 +220,7 @@ session_step_up(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     if (!isatty(STDIN_FILENO)) {
-        bh_err_hint(err, "bulkhead login --again shows a code; then try again");
+        bh_err_hint(err, "show a code with bulkhead login --again, then try again");
         return err->rc;
     }
     bh_session_print(cli, "%s", err->msg);
@@ -238,7 +238,7 @@ session_not_signed_in(struct bh_cli *cli, struct bh_err *err)
     if (cli->session)
         return session_check_ended(cli, err);
     if (!cli->client.token && cli->client.server)
-        bh_err_hint(err, "bulkhead login signs in; --token-file and BULKHEAD_TOKEN give a token");
+        bh_err_hint(err, "sign in with bulkhead login, or pass a token with --token-file or BULKHEAD_TOKEN");
     return err->rc;
 }
 
@@ -252,7 +252,7 @@ session_refused(void *self, const char *challenge, struct bh_err *err)
     if (!cli->client.token || strncmp(cli->client.token, "bs_", 3) != 0)
         return err->rc; /* a token shows nothing again; the server says what to do */
     if (strstr(challenge, "acr_values=\"passkey\"")) {
-        bh_err_hint(err, "this takes a passkey: bulkhead login, and use one in the browser");
+        bh_err_hint(err, "this needs a passkey: run bulkhead login, and use one in the browser");
         return err->rc;
     }
     return session_step_up(cli, err);
@@ -269,7 +269,7 @@ session_use_stored(struct bh_cli *cli, const char *path, struct bh_err *err)
         return bh_err_set(err, BH_FULL, "no memory");
     rc = bh_stored_session_find(path, address, cli->arena, stored, err);
     if (rc == BH_DENIED && err->sys_kind == BH_SYS_ERRNO && err->sys == EACCES)
-        return BH_OK; /* somebody else's home, as with setpriv: ours keeps nothing there */
+        return BH_OK; /* a home of another user, as with setpriv: nothing is kept there */
     if (rc != BH_OK)
         return rc == BH_NOT_FOUND ? BH_OK : rc;
     if (stored->expires_ns <= bh_time_now()) {

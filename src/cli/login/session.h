@@ -50,7 +50,7 @@ BH_MUST_USE bh_rc bh_session_ask_new(const struct bh_cli *cli, char ret_text[BH_
 enum { BH_SESSION_HOST_MAX = 121 };
 void bh_session_host(char ret_host[BH_SESSION_HOST_MAX]);
 
-/* A line for people on standard error, unless --quiet; what the server said is scrubbed. */
+/* A line on standard error, unless --quiet; what the server said is scrubbed. */
 void bh_session_print(const struct bh_cli *cli, const char *format, ...) BH_PRINTF(2, 3);
 
 /* "2026-11-20T09:27:00Z" of a member in nanoseconds, in the arena. */

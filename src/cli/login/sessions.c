@@ -55,12 +55,6 @@ bh_cli_logout(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- sessions ---- */
 
-bh_rc
-bh_cli_session_list(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/sessions", false, &bh_view_sessions, err);
-}
-
 static bh_rc
 end_one(struct bh_cli *cli, const char *id, struct bh_err *err)
 {
@@ -78,7 +72,7 @@ end_one(struct bh_cli *cli, const char *id, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        printf("session %s is ended\n", id);
+        printf("session %s was ended\n", id);
     if (!cli->session || strcmp(cli->session->id, id) != 0)
         return BH_OK;
     rc = bh_stored_session_path(path, err);
@@ -121,7 +115,7 @@ bh_cli_session_end(struct bh_cli *cli, struct bh_err *err)
     return rc;
 }
 
-/* ---- break glass ---- */
+/* ---- break-glass ---- */
 
 bh_rc
 bh_cli_break_glass(struct bh_cli *cli, struct bh_err *err)
@@ -140,11 +134,11 @@ bh_cli_break_glass(struct bh_cli *cli, struct bh_err *err)
     rc = bh_session_send(cli, "POST /v1/break-glass", members, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    fprintf(stderr,
-            "THE GLASS IS BROKEN until %s.\n"
-            "This session is an administrator of the whole site until then. Everybody is\n"
-            "told who broke it and why; all that is done is on record under this reason.\n"
-            "End it early with: bulkhead logout\n",
-            bh_session_time(cli, bh_json_root(json), "until_ns"));
+    fprintf(
+        stderr,
+        "BREAK-GLASS until %s.\nThis session is an administrator of the whole site until then. Every user "
+        "sees\nwho did this and why; the audit log records each action under this reason.\nEnd it early "
+        "with: bulkhead logout\n",
+        bh_session_time(cli, bh_json_root(json), "until_ns"));
     return BH_OK;
 }

@@ -5,7 +5,6 @@
 
 /* What is done with sessions that there are. */
 bh_rc bh_cli_logout(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_session_list(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_session_end(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_break_glass(struct bh_cli *cli, struct bh_err *err);
 

@@ -60,15 +60,16 @@ bh_stored_session_path(char ret_path[BH_STORED_SESSION_PATH_MAX], struct bh_err 
     } else if (home && *home == '/') {
         length = snprintf(ret_path, BH_STORED_SESSION_PATH_MAX, "%s/.local/state/bulkhead/sessions", home);
     } else {
-        bh_err_set(err, BH_NOT_FOUND, "no place to keep a session: HOME is not set");
+        bh_err_set(err, BH_NOT_FOUND, "no folder to store a session in: HOME is not set");
         return BH_NOT_FOUND;
     }
-    return length < BH_STORED_SESSION_PATH_MAX ? BH_OK : bh_err_set(err, BH_RANGE, "HOME is too long a path");
+    return length < BH_STORED_SESSION_PATH_MAX ? BH_OK
+                                               : bh_err_set(err, BH_RANGE, "the path in HOME is too long");
 }
 
 /* ---- whose it is ---- */
 
-/* `taken`: bits of the mode that nobody else may have. */
+/* `taken`: bits of the mode that other users must not have. */
 static bh_rc
 session_check_owner(const char *path, const struct stat *found, mode_t taken, struct bh_err *err)
 {
@@ -101,7 +102,7 @@ session_open_folder(const char *path, int *ret_fd, struct bh_err *err)
     session_folder_of(path, folder);
     *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*ret_fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
-        bh_err_set(err, BH_DENIED, "%s is no folder of its own, so it is not used", folder);
+        bh_err_set(err, BH_DENIED, "%s is not a folder, so it is not used", folder);
         return BH_DENIED;
     }
     if (*ret_fd < 0 || fstat(*ret_fd, &found) != 0)
@@ -121,7 +122,7 @@ stored_session_open_file(int folder, const char *path, int *ret_fd, struct bh_er
     if (*ret_fd < 0 || fstat(*ret_fd, &found) != 0)
         return bh_err_errno(err, "%s", path);
     if (!S_ISREG(found.st_mode))
-        return bh_err_set(err, BH_DENIED, "%s is no file, so it is not used", path);
+        return bh_err_set(err, BH_DENIED, "%s is not a regular file, so it is not used", path);
     return session_check_owner(path, &found, S_IRWXG | S_IRWXO, err);
 }
 

@@ -29,12 +29,11 @@ static const struct {
 static int
 write_document(const char *folder, size_t which)
 {
-    struct bh_buf out;
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = DOCUMENT_MAX };
     char path[4096];
     FILE *file;
     int status = 1;
 
-    bh_buf_init(&out, DOCUMENT_MAX);
     documents[which].write(&out);
     snprintf(path, sizeof path, "%s/%s", folder, documents[which].file);
     file = out.overflow ? NULL : fopen(path, "we");
@@ -44,7 +43,6 @@ write_document(const char *folder, size_t which)
     }
     if (status)
         fprintf(stderr, "bulkhead-gendocs: %s: not written\n", path);
-    bh_buf_fini(&out);
     return status;
 }
 

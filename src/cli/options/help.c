@@ -74,7 +74,7 @@ void
 bh_help_overview(struct bh_buf *out)
 {
     bh_buf_puts(out, "usage: bulkhead [OPTION...] COMMAND [ARGUMENT...]\n\n"
-                     "Shares GPUs between tenants who may not trust each other.\n\ncommands:\n");
+                     "Shares GPUs between tenants who do not trust each other.\n\ncommands:\n");
     for (uint32_t i = 0; i < BH_COMMANDS; i++) {
         size_t start = out->length;
 
@@ -84,7 +84,7 @@ bh_help_overview(struct bh_buf *out)
     }
     bh_buf_puts(out, "\noptions of every command:\n");
     help_put_options(out, bh_cli_global_options);
-    bh_buf_puts(out, "\n`bulkhead COMMAND --help` says more; the manual page is bulkhead(1).\n");
+    bh_buf_puts(out, "\n`bulkhead COMMAND --help` explains a command; the manual page is bulkhead(1).\n");
 }
 
 void
@@ -162,7 +162,7 @@ help_put_second_words(struct bh_buf *out)
     }
 }
 
-/* Words of a command's arguments that are typed as they stand: small letters alone. */
+/* Words of a command's arguments that are typed literally: small letters alone. */
 static void
 help_put_argument_words(struct bh_buf *out, const char *arguments)
 {

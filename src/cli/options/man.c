@@ -157,21 +157,25 @@ man_put_statuses(struct bh_buf *out)
     } statuses[] = {
         { 0, "done" },
         { 1, "audit verify found a fault; a check of doctor failed" },
-        { 2, "no such command or option, an argument too few or too many, or a value that its option does not take" },
-        { 3, "the request is invalid, be it that an argument is no job id or file of the kind, or the object's state does not allow it" },
-        { 4, "denied, or nobody is known by that name" },
+        { 2, "no such command or option, too few or too many arguments, or a value that an option does not "
+             "take" },
+        { 3, "the request is invalid: an argument is not a job id or not a valid file, or the object's "
+             "state does not allow it" },
+        { 4, "denied, or not signed in" },
         { 5, "no such object" },
         { 6, "a quota would never allow it" },
-        { 7, "still pending when --wait was over" },
+        { 7, "still pending when the time of --wait passed" },
         { 8, "the service is not available" },
-        { 9, "the job failed and has no status of its own" },
+        { 9, "the job failed without a status of its own" },
     };
     /* clang-format on */
     char number[8];
 
     man_put_section(out, "EXIT STATUS");
-    man_put_line(out, "bulkhead run ends with the job's own status, 128 and the number of the "
-                      "signal when one ended it. Everything else:");
+    man_put_line(
+        out,
+        "bulkhead run exits with the job's own status, or 128 plus the number of the signal that ended the "
+        "job. Everything else:");
     for (size_t i = 0; i < BH_COUNT(statuses); i++) {
         snprintf(number, sizeof number, "%d", statuses[i].status);
         man_put_term(out, number, "", statuses[i].doc);
@@ -181,12 +185,14 @@ man_put_statuses(struct bh_buf *out)
 void
 bh_man_bulkhead(struct bh_buf *out)
 {
-    man_put_title(out, "bulkhead", "1", "share GPUs between tenants who may not trust each other");
+    man_put_title(out, "bulkhead", "1", "share GPUs between tenants who do not trust each other");
     man_put_section(out, "SYNOPSIS");
     man_put_line(out, "bulkhead [OPTION...] COMMAND [ARGUMENT...]");
     man_put_section(out, "DESCRIPTION");
-    man_put_line(out, "bulkhead asks bulkheadd(8) over its unix socket, where the caller's Unix "
-                      "identity counts, or over HTTPS with an API token.");
+    man_put_line(
+        out,
+        "bulkhead connects to bulkheadd(8) over its unix socket, where the caller's Unix identity counts, "
+        "or over HTTPS with an API token.");
     man_put_section(out, "COMMANDS");
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
         man_put_command(out, &bh_cli_commands[i]);
@@ -196,15 +202,15 @@ bh_man_bulkhead(struct bh_buf *out)
     man_put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
     man_put_term(out, "BULKHEAD_SERVER", "", "as --server");
     man_put_term(out, "BULKHEAD_TENANT", "", "the tenant of jobs that name none");
-    man_put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
+    man_put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; overrides a stored session");
     man_put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
     man_put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
     man_put_term(out, "BULKHEAD_CLIENT_CERT", "", "as --client-cert");
     man_put_term(out, "BULKHEAD_CLIENT_KEY", "", "as --client-key");
     man_put_section(out, "FILES");
-    man_put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
-                 "the sessions that login keeps, an entry for each server; not used when others "
-                 "could read it");
+    man_put_term(
+        out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
+        "the sessions that login stores, one entry for each server; not used when others can read it");
     man_put_statuses(out);
     man_put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
 }
@@ -218,20 +224,22 @@ bh_man_bulkheadd(struct bh_buf *out)
     man_put_section(out, "SYNOPSIS");
     man_put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
     man_put_section(out, "DESCRIPTION");
-    man_put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
-                      "of which GPU and when, and journals every decision. Runs in the foreground "
-                      "as a user of its own, never as root.");
+    man_put_line(
+        out,
+        "Serves the API on a unix socket and on HTTPS, decides which job gets which partition of which GPU "
+        "and when, and journals every decision. Runs in the foreground "
+        "as a user of its own, never as root.");
     man_put_section(out, "OPTIONS");
-    man_put_term(out, "--config", "FILE", "configuration, /etc/bulkhead/bulkheadd.conf unless said");
-    man_put_term(out, "--rotate-root", "FILE",
-                 "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
-                 "the daemon must not run.  For sites whose root key is a credential of systemd's, "
-                 "which then is to be replaced by FILE");
-    man_put_term(out, "--set", "KEY=VALUE", "set one parameter, over the file's");
-    man_put_term(out, "--allow-root", "", "run as root nevertheless");
-    man_put_term(out, "--help-config", "", "explain every parameter and leave");
+    man_put_term(out, "--config", "FILE", "configuration, default /etc/bulkhead/bulkheadd.conf");
+    man_put_term(
+        out, "--rotate-root", "FILE",
+        "wrap the key tree with the root key in FILE, 32 bytes, and exit; the daemon must not run.  For "
+        "sites whose root key is a systemd credential, which FILE must then replace");
+    man_put_term(out, "--set", "KEY=VALUE", "set one parameter, overriding the file");
+    man_put_term(out, "--allow-root", "", "run as root anyway");
+    man_put_term(out, "--help-config", "", "explain every parameter and exit");
     man_put_section(out, "SIGNALS");
-    man_put_term(out, "SIGTERM, SIGINT", "", "end in order; jobs run on");
+    man_put_term(out, "SIGTERM, SIGINT", "", "end in order; jobs keep running");
     man_put_see_also(out, "bulkheadd.conf(5), bulkhead(1), bulkhead-node(8)");
 }
 
@@ -242,15 +250,17 @@ bh_man_node(struct bh_buf *out)
     man_put_section(out, "SYNOPSIS");
     man_put_line(out, "bulkhead-node --config FILE [--log-json]");
     man_put_section(out, "DESCRIPTION");
-    man_put_line(out, "Runs as root without a network listener and does what bulkheadd(8) orders, "
-                      "within what node.conf(5) allows: it makes and destroys GPU instances and "
-                      "runs jobs in sandboxes, each under a keeper that outlives it.");
+    man_put_line(
+        out,
+        "Runs as root without a network listener and carries out the orders of bulkheadd(8), within what "
+        "node.conf(5) allows: it creates and destroys GPU instances and runs jobs in sandboxes, each under "
+        "a keeper that outlives it.");
     man_put_section(out, "OPTIONS");
-    man_put_term(out, "--config", "FILE", "node.conf, which only root may write");
+    man_put_term(out, "--config", "FILE", "node.conf; only root may be able to write it");
     man_put_term(out, "--log-json", "", "log lines as JSON");
     man_put_term(out, "--help-config", "", "the parameters of node.conf");
     man_put_section(out, "SIGNALS");
-    man_put_term(out, "SIGTERM, SIGINT", "", "end; jobs run on and are found again at the next start");
+    man_put_term(out, "SIGTERM, SIGINT", "", "end; jobs keep running and the next start finds them");
     man_put_see_also(out, "node.conf(5), bulkhead(1), bulkheadd(8)");
 }
 
@@ -287,8 +297,9 @@ bh_man_node_conf(struct bh_buf *out)
     man_put_title(out, "node.conf", "5", "what Bulkhead may do on this machine");
     man_put_section(out, "DESCRIPTION");
     man_put_line(out, conf_form);
-    man_put_paragraph(out, "The file belongs to root and nobody else may write it: whatever bulkheadd "
-                           "orders is checked against it.");
+    man_put_paragraph(
+        out, "The file belongs to root and only root may be able to write it: every order of bulkheadd is "
+             "checked against it.");
     man_put_parameters(out, node_parameters, BH_COUNT(node_parameters));
     man_put_see_also(out, "bulkhead-node(8)");
 }
@@ -425,11 +436,12 @@ man_put_roles(struct bh_buf *out)
 void
 bh_man_site(struct bh_buf *out)
 {
-    man_put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, people, GPUs");
+    man_put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, users, GPUs");
     man_put_section(out, "DESCRIPTION");
-    man_put_line(out, "YAML or JSON, put in force by bulkhead apply -f FILE and given back by bulkhead "
-                      "get site. It is applied whole: what it does not name any more is removed. "
-                      "Unknown keys, YAML aliases and tags are refused.");
+    man_put_line(out,
+                 "YAML or JSON, put in force by bulkhead apply -f FILE and printed by bulkhead get site. It "
+                 "replaces the file in force: what it does not list is removed. "
+                 "Unknown keys, YAML aliases and tags are refused.");
     man_put_section(out, "KEYS");
     man_put_fields(out, &bh_site_fields, "at the top", 0);
     man_put_roles(out);
@@ -441,7 +453,7 @@ bh_man_job(struct bh_buf *out)
 {
     man_put_title(out, "bulkhead-job", "5", "a job, as bulkhead submit FILE takes it");
     man_put_section(out, "DESCRIPTION");
-    man_put_line(out, "YAML or JSON; the options of bulkhead submit replace what it says.");
+    man_put_line(out, "YAML or JSON; the options of bulkhead submit override it.");
     man_put_section(out, "KEYS");
     man_put_fields(out, &bh_job_spec_fields, "at the top", 0);
     man_put_see_also(out, "bulkhead(1), bulkhead-site(5)");

@@ -121,7 +121,7 @@ options_hint_second(const char *first, struct bh_err *err)
         if (strncmp(name, first, length) == 0 && name[length] == ' ')
             bh_buf_printf(&words, "%s %s", words.length ? "," : "", name + length + 1);
     }
-    return bh_err_hint(err, "it needs a second word:%s", bh_buf_text(&words));
+    return bh_err_hint(err, "a second word is missing:%s", bh_buf_text(&words));
 }
 
 static bh_rc
@@ -176,7 +176,7 @@ options_check_choice(const struct bh_option *option, const char *text, struct bh
     snprintf(words, sizeof words, "%s", option->value);
     while ((word = strsep(&left, "|")))
         bh_nearest_try(&nearest, text, word);
-    bh_err_set(err, BH_INVALID, "--%s: \"%.80s\" is none of %s", option->name, text, option->value);
+    bh_err_set(err, BH_INVALID, "--%s: \"%.80s\" is not one of %s", option->name, text, option->value);
     return nearest.word ? bh_err_hint(err, "did you mean --%s %s?", option->name, nearest.word)
                         : bh_err_hint(err, "--%s: %s", option->name, option->doc);
 }
@@ -272,7 +272,7 @@ unknown_option(struct options_reader *r, const char *word)
     return bh_err_hint(r->err, "bulkhead %s%s--help lists the options", name, *name ? " " : "");
 }
 
-/* The next word as the value of an option that stands without one. */
+/* The next word as the value of an option that has none of its own. */
 static bh_rc
 options_parse_next(struct options_reader *r, enum bh_option_id id)
 {
@@ -377,8 +377,8 @@ bh_word_check(const char *word, struct bh_err *err)
     if (bh_utf8_is_valid(word))
         return BH_OK;
     bh_err_set(err, BH_INVALID, "\"%.80s\" is not UTF-8", word);
-    return bh_err_hint(err, "names, paths and arguments are kept as UTF-8, and other bytes would "
-                            "be lost: convert it with iconv, or rename the file");
+    return bh_err_hint(
+        err, "names, paths and arguments are stored as UTF-8: convert it with iconv, or rename the file");
 }
 
 static bh_rc
@@ -390,12 +390,12 @@ options_check_count(const struct bh_args *args, struct bh_err *err)
     if (args->count < command->least)
         bh_err_set(err, BH_INVALID, "%s: missing argument: %s", command->name, command->arguments);
     else if (args->count > command->most && command->most < BH_ARGUMENTS_MANY)
-        bh_err_set(err, BH_INVALID, "%s: superfluous argument: %.80s", command->name,
+        bh_err_set(err, BH_INVALID, "%s: unexpected argument: %.80s", command->name,
                    args->arguments[command->most]);
     else
         return BH_OK;
     if (file && args->count > command->most)
-        return bh_err_hint(err, "a file is named by -f: bulkhead %s -f %.80s", command->name,
+        return bh_err_hint(err, "name the file with -f: bulkhead %s -f %.80s", command->name,
                            args->arguments[command->most]);
     return bh_err_hint(err, "usage: bulkhead %s [OPTION...] %s", command->name, command->arguments);
 }

@@ -77,7 +77,7 @@ BH_MUST_USE bh_rc bh_word_check(const char *word, struct bh_err *err);
 /* Read the command line; argv[0] is the program.  Release with bh_args_fini on every
  * outcome.  With --help, or for the command `help`, the number of arguments is not
  * judged.
- *   BH_INVALID  an unknown command or option, a missing or superfluous argument, a
+ *   BH_INVALID  an unknown command or option, a missing or unexpected argument, a
  *               value of the wrong kind; ret_args->command is BH_COMMANDS when no
  *               command was understood */
 BH_MUST_USE bh_rc bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *err);
@@ -89,7 +89,7 @@ enum bh_command_id bh_command_find(const char *name);
 /* Whether the command takes the option. */
 bool bh_command_takes(enum bh_command_id command, enum bh_option_id option);
 
-/* Whether `word` stands in `list`, whose words are separated by `separator`. */
+/* Whether `word` is in `list`, whose words are separated by `separator`. */
 bool bh_words_have(const char *list, char separator, const char *word, size_t length);
 
 #endif

@@ -37,15 +37,13 @@ output_put_escaped(struct bh_buf *out, const char *text)
 static void
 output_put_string(struct bh_buf *out, const char *text)
 {
-    struct bh_buf string;
+    BH_AUTO(bh_buf_fini) struct bh_buf string = { .max = BH_OUTPUT_MAX };
 
-    bh_buf_init(&string, BH_OUTPUT_MAX);
     bh_json_put_str(&string, text);
     if (bh_buf_text(&string))
         output_put_escaped(out, string.bytes);
     else
         out->overflow = true;
-    bh_buf_fini(&string);
 }
 
 /* What is neither array nor object, as JSON. */
@@ -132,7 +130,7 @@ bh_output_json(struct bh_buf *out, bh_json_value value)
     bh_buf_putc(out, '\n');
 }
 
-/* Can the string stand in YAML without quotes, and stay a string? */
+/* Can the string be in YAML without quotes, and stay a string? */
 static bool
 output_is_plain(const char *text)
 {
@@ -163,7 +161,7 @@ output_put_yaml_scalar(struct bh_buf *out, bh_json_value value)
 
 static void output_put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list);
 
-/* What stands behind "key:" or "-". */
+/* What follows "key:" or "-". */
 static void
 output_put_yaml_value(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
 {
@@ -217,15 +215,13 @@ output_put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in
 void
 bh_output_yaml(struct bh_buf *out, bh_json_value value)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_OUTPUT_MAX };
 
-    bh_buf_init(&text, BH_OUTPUT_MAX);
     output_put_yaml_value(&text, value, UINT32_MAX, false); /* depth + 1 is 0 */
     if (text.overflow)
         out->overflow = true;
     else /* without the blank or the line end in front */
         bh_buf_put(out, text.bytes + 1, text.length - 1);
-    bh_buf_fini(&text);
     bh_buf_putc(out, '\n');
 }
 
@@ -286,7 +282,7 @@ bh_output_write(struct bh_buf *out, struct bh_err *err)
 
     if (out->overflow)
         return bh_err_set(err, BH_FULL, "the output is too large");
-    /* What the server sends is not trusted with the terminal, whoever put it together. */
+    /* What the server sends is not trusted with the terminal, whatever its origin. */
     if (out->length > 0)
         bh_utf8_scrub_lines((char *)(uintptr_t)bh_buf_text(out));
     rc = bh_fd_write_all(STDOUT_FILENO, out->bytes, out->length, err);

@@ -6,7 +6,7 @@
 
 enum { BH_OUTPUT_MAX = 64 << 20 };
 
-/* JSON and YAML for people: indented, in the order that the server chose.  Each
+/* JSON and YAML for readers: indented, in the order that the server chose.  Each
  * document ends with a newline. */
 void bh_output_json(struct bh_buf *out, bh_json_value value);
 
@@ -14,7 +14,7 @@ void bh_output_json(struct bh_buf *out, bh_json_value value);
 void bh_output_yaml(struct bh_buf *out, bh_json_value value);
 
 /* A list that comes page by page, as one document: begin, each item, end with the
- * members that stand behind the items (NULL or 0 leaves one out). */
+ * members that follow the items (NULL or 0 leaves one out). */
 struct bh_output_list {
     struct bh_buf *out;
     bool yaml;

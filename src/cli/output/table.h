@@ -6,7 +6,7 @@
 #include "base/buf.h"
 
 /* Text in columns, as wide as their widest cell.  The last column is not padded, so
- * that long reasons go on freely.  Control characters are shown as '?'. */
+ * that long reasons run past the edge.  Control characters are shown as '?'. */
 struct bh_table;
 
 enum { BH_TABLE_COLUMNS_MAX = 24 };

@@ -216,7 +216,7 @@ view_put_models(struct bh_buf *out, bh_json_value models)
     }
 }
 
-/* A dash stands for no bound. */
+/* A dash means no bound. */
 static void
 view_put_bound(struct bh_buf *out, bh_json_value value)
 {
@@ -300,7 +300,7 @@ view_is_drained_by(bh_json_value gpu, const char *by)
     return strncmp(bh_json_text(bh_json_get(gpu, by), "no"), "drain", 5) == 0;
 }
 
-/* "cordoned"; where it was drained, "draining" while somebody has a partition of it. */
+/* "cordoned"; where it was drained, "draining" while a job has a partition of it. */
 static const char *
 view_held_word(bh_json_value gpu)
 {
@@ -328,7 +328,7 @@ view_put_node_state(struct bh_buf *out, bh_json_value node)
         bh_buf_puts(out, ", needs a reboot");
     if (strcmp(isolation, "broken") == 0 || strcmp(isolation, "unfinished") == 0)
         bh_buf_printf(out, ", isolation %s%s", isolation,
-                      bh_json_get(node, "isolation_again_ns") ? " (tries again)" : "");
+                      bh_json_get(node, "isolation_again_ns") ? " (being repeated)" : "");
     if (strcmp(isolation, "partly") == 0)
         bh_buf_printf(out, ", isolation partly (fenced GPUs: %" PRIu64 ")",
                       bh_json_number(bh_json_get(node, "isolation_gpus_fenced"), 0));

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-/* Which members of an object of the API stand in which column of a table. */
+/* Which members of an object of the API are in which column of a table. */
 
 enum bh_unpack_view {
     BH_CELL_TEXT,       /* strings as they are, lists joined, true and false as yes and no */

@@ -164,7 +164,7 @@ static const struct {
     { "node not verified", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"unfinished\","
       "\"isolation_again_ns\":\"1700000000000000000\"}",
-      "up, isolation unfinished (tries again)" },
+      "up, isolation unfinished (being repeated)" },
     { "one GPU's", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"partly\",\"isolation_gpus_fenced\":1}",
       "up, isolation partly (fenced GPUs: 1)" },

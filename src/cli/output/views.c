@@ -58,7 +58,7 @@ static const struct bh_column gpus_columns[] = {
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
     { "LAYOUT", "layout", BH_CELL_TEXT, true },
     { "SHARES %", "share_percent", BH_CELL_TEXT, true },
-    { "PIECES", "partitions", BH_CELL_PARTITIONS, false },
+    { "PARTITIONS", "partitions", BH_CELL_PARTITIONS, false },
     { "TROUBLE", "trouble", BH_CELL_TEXT, true },
     { "UNMANAGED", "unmanaged_why", BH_CELL_TEXT, true },
 };
@@ -115,6 +115,15 @@ static const struct bh_column skus_columns[] = {
     { "PRICE/H", "price", BH_CELL_TEXT, false }, { "MODELS", "models", BH_CELL_MODELS, false },
 };
 VIEW(skus);
+
+static const struct bh_column layouts_columns[] = {
+    { "NODE", "node", BH_CELL_TEXT, false },       { "GPU", "index", BH_CELL_TEXT, false },
+    { "MODEL", "model", BH_CELL_TEXT, false },     { "STATE", "state", BH_CELL_TEXT, false },
+    { "CHANGE", "change", BH_CELL_TEXT, true },    { "DECLARED", "declared", BH_CELL_TEXT, false },
+    { "READY", "standing", BH_CELL_TEXT, false },  { "UUID", "gpu", BH_CELL_TEXT, true },
+    { "TROUBLE", "trouble", BH_CELL_TEXT, false },
+};
+VIEW(layouts);
 
 static const struct bh_column datasets_columns[] = {
     { "DATASET", "name", BH_CELL_TEXT, false },      { "ID", "id", BH_CELL_TEXT, true },
@@ -201,7 +210,7 @@ static const struct bh_column sessions_columns[] = {
     { "CREATED", "created_ns", BH_CELL_TIME, true },
     { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
     { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
-    { "GLASS BROKEN UNTIL", "break_glass_until_ns", BH_CELL_TIME, true },
+    { "BREAK-GLASS UNTIL", "break_glass_until_ns", BH_CELL_TIME, true },
 };
 VIEW(sessions);
 
@@ -274,7 +283,7 @@ static const struct bh_column forecast_pools_columns[] = {
 VIEW(forecast_pools);
 
 static const struct bh_column forecast_partitions_columns[] = {
-    { "PIECES", "profile", BH_CELL_TEXT, false },      { "MODEL", "model", BH_CELL_TEXT, false },
+    { "PROFILE", "profile", BH_CELL_TEXT, false },     { "MODEL", "model", BH_CELL_TEXT, false },
     { "NOW", "level", BH_CELL_TEXT, false },           { "NEXT", "bounds.near", BH_CELL_BOUND, false },
     { "LATER", "bounds.later", BH_CELL_BOUND, false }, { "FAR", "bounds.far", BH_CELL_BOUND, false },
     { "KEPT", "bounds.near", BH_CELL_HITS, false },    { "READY", "ready", BH_CELL_TEXT, false },

@@ -39,13 +39,11 @@ static bh_rc
 cordon_print(struct bh_cli *cli, const char *what, const char *done, const char *target, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     bh_rc rc;
 
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     cordon_put_body(cli, target, &body.text);
     rc = bh_cli_change(cli, what, &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (done && !bh_cli_flag(cli, BH_OPT_QUIET))
@@ -88,9 +86,9 @@ cordon_put_remedy(struct bh_buf *out, bh_json_value gpu)
     else if (strcmp(cordon_text(gpu, "health"), "quarantined") == 0)
         bh_buf_printf(out, "; bulkhead uncordon %s --clear-fault ends that", cordon_text(gpu, "uuid"));
     else if (*node_held && strcmp(node_held, "no") != 0)
-        bh_buf_printf(out, "; bulkhead uncordon %s lets its node go", cordon_text(gpu, "node"));
+        bh_buf_printf(out, "; bulkhead uncordon %s releases its node", cordon_text(gpu, "node"));
     else if (bh_json_truth(bh_json_get(gpu, "cordoned")))
-        bh_buf_puts(out, "; the site file has it cordoned");
+        bh_buf_puts(out, "; the site file cordons it");
 }
 
 /* A line for each GPU of the target that gets no new work all the same.  `tested`: a test is under
@@ -107,7 +105,7 @@ cordon_put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, b
         if (!cordon_is_of_target(gpu, target)
             || (tested ? !*cordon_text(gpu, "unmanaged_why") : bh_view_gpu_is_open(gpu)))
             continue;
-        bh_buf_printf(out, "%s gets no new work still: ", cordon_text(gpu, "uuid"));
+        bh_buf_printf(out, "%s still gets no new work: ", cordon_text(gpu, "uuid"));
         bh_view_cell(out, &state, gpu, 0);
         cordon_put_remedy(out, gpu);
         bh_buf_putc(out, '\n');
@@ -119,20 +117,17 @@ cordon_put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, b
 static bh_rc
 cordon_print_remaining_holds(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_JSON_BYTES_MAX };
     BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
-    struct bh_buf out;
 
     if (rc != BH_OK)
         return rc;
-    bh_buf_init(&out, BH_JSON_BYTES_MAX);
     cordon_put_blocked(&out, bh_json_root(gpus), target, tested);
     if (out.length == 0)
         bh_buf_printf(&out, "%s %s\n", target,
-                      tested ? "is tested, and gets new work when it is well" : "may get new work");
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+                      tested ? "is being tested, and gets new work when it is healthy" : "may get new work");
+    return bh_output_write(&out, err);
 }
 
 bh_rc
@@ -152,7 +147,7 @@ bh_cli_uncordon(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- waiting ---- */
 
-/* Pieces that are leased, or being carved for somebody, on the GPU or the GPUs of the node. */
+/* Pieces that are leased, or being carved for a job, on the GPU or the GPUs of the node. */
 static uint32_t
 cordon_in_use(bh_json_value gpus, const char *target)
 {
@@ -189,7 +184,7 @@ cordon_wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *e
         if (used == 0)
             break;
         if (bh_time_monotonic() >= deadline)
-            return bh_err_set(err, BH_TIMEOUT, "%s: %" PRIu32 " pieces are still in use", target, used);
+            return bh_err_set(err, BH_TIMEOUT, "%s: %" PRIu32 " partitions are still in use", target, used);
         bh_time_sleep(POLL_NS);
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET) && bh_cli_output(cli) <= BH_OUT_WIDE)
@@ -205,7 +200,8 @@ bh_cli_drain(struct bh_cli *cli, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = cordon_print(cli, "POST /v1/drain",
-                          bh_cli_flag(cli, BH_OPT_NOW) ? "is being emptied" : "gets empty as its jobs end",
+                          bh_cli_flag(cli, BH_OPT_NOW) ? "is being emptied"
+                                                       : "will be empty when its jobs have ended",
                           target, err);
     if (rc != BH_OK || !cli->args->options[BH_OPT_WAIT].given)
         return rc;

@@ -48,10 +48,10 @@ defrag_put_simulated(struct bh_buf *out, bh_json_value simulated)
 {
     int64_t saved = bh_json_integer(bh_json_get(simulated, "saved_gpu_ms"), 0);
 
-    bh_buf_printf(out, "simulated: %" PRIu64 " begin sooner and %" PRIu64 " later; ",
+    bh_buf_printf(out, "simulated: %" PRIu64 " start sooner and %" PRIu64 " later; ",
                   defrag_number(simulated, "sooner"), defrag_number(simulated, "later"));
     defrag_put_gpu_time(out, saved < 0 ? (uint64_t)-saved : (uint64_t)saved);
-    bh_buf_puts(out, saved < 0 ? " more of waiting\n" : " less of waiting\n");
+    bh_buf_puts(out, saved < 0 ? " more waiting\n" : " less waiting\n");
 }
 
 static void
@@ -70,11 +70,11 @@ defrag_put_plan(struct bh_buf *out, bh_json_value plan)
         bh_buf_putc(out, '\n');
     }
     if (defrag_number(plan, "for_job"))
-        bh_buf_printf(out, "so that job %" PRIu64 " can begin\n", defrag_number(plan, "for_job"));
+        bh_buf_printf(out, "so that job %" PRIu64 " can start\n", defrag_number(plan, "for_job"));
     else if (*defrag_text(plan, "empties"))
-        bh_buf_printf(out, "so that %s, which is cordoned, is empty\n", defrag_text(plan, "empties"));
+        bh_buf_printf(out, "so that %s, which is cordoned, becomes empty\n", defrag_text(plan, "empties"));
     else
-        bh_buf_puts(out, "so that free room is joined for larger jobs\n");
+        bh_buf_puts(out, "so that free capacity is joined for larger jobs\n");
     bh_buf_puts(out, "gains ");
     defrag_put_gpu_time(out, defrag_number(plan, "gain_gpu_ms"));
     bh_buf_puts(out, ", loses ");
@@ -82,8 +82,8 @@ defrag_put_plan(struct bh_buf *out, bh_json_value plan)
     bh_buf_putc(out, '\n');
     defrag_put_simulated(out, bh_json_get(plan, "simulated"));
     if (!bh_json_truth(bh_json_get(plan, "complete")))
-        bh_buf_puts(out, "the queue is long: this is as far as was looked\n");
-    bh_buf_printf(out, "carry it out: bulkhead defrag --apply %s\n", defrag_text(plan, "token"));
+        bh_buf_puts(out, "the queue is long: only its first part was simulated\n");
+    bh_buf_printf(out, "apply it with: bulkhead defrag --apply %s\n", defrag_text(plan, "token"));
 }
 
 static void
@@ -102,8 +102,9 @@ defrag_put_budget(struct bh_buf *out, bh_json_value budget, uint64_t now_ns)
     bh_buf_putc(out, '\n');
 }
 
-void
-bh_defrag_put(struct bh_buf *out, bh_json_value answer)
+/* Append what /v1/defrag answers in words. */
+static void
+defrag_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value plan = bh_json_get(answer, "plan"), budget = bh_json_get(answer, "budget");
 
@@ -119,38 +120,33 @@ bh_defrag_put(struct bh_buf *out, bh_json_value answer)
 static bh_rc
 defrag_show(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/defrag", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (bh_cli_flag(cli, BH_OPT_QUIET))
         bh_buf_printf(&out, "%s\n", defrag_text(bh_json_get(bh_json_root(json), "plan"), "token"));
     else
-        bh_defrag_put(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+        defrag_put(&out, bh_json_root(json));
+    return bh_output_write(&out, err);
 }
 
 static bh_rc
 defrag_apply(struct bh_cli *cli, const char *token, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     struct bh_json_writer w;
     bh_json_value moved;
     bh_rc rc;
 
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
     bh_json_str(&w, "token", token);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/defrag", &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     moved = bh_json_get(bh_json_root(json), "moved");

@@ -25,14 +25,14 @@ put_head(struct bh_buf *out, bh_json_value root)
     };
     bh_json_value ahead = bh_json_get(root, "ahead_ns");
 
-    bh_buf_puts(out, "NEXT, LATER and FAR are bounds ");
+    bh_buf_puts(out, "NEXT, LATER and FAR are bounds for the time ");
     for (size_t i = 0; i < bh_json_count(ahead); i++) {
         bh_buf_puts(out, i ? ", " : "");
         bh_view_span(out, bh_json_number(bh_json_at(ahead, i), 0));
     }
-    bh_buf_puts(out, " ahead, meant to be kept ");
+    bh_buf_puts(out, " ahead, meant to hold ");
     bh_buf_put_u64(out, bh_json_number(bh_json_get(root, "q_bp"), 0) / 100);
-    bh_buf_puts(out, " % of the time; ? has too little history");
+    bh_buf_puts(out, " % of the time; ?: too little history");
     for (size_t i = 0; i < BH_COUNT(settings); i++) {
         bh_buf_puts(out, settings[i].header);
         bh_view_cell(out, &settings[i], root, 0);
@@ -43,15 +43,14 @@ put_head(struct bh_buf *out, bh_json_value root)
 bh_rc
 bh_cli_forecast(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
                                    .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS) };
-    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/forecast", &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (style.headers)
         put_head(&out, bh_json_root(json));
     for (size_t i = 0; i < BH_COUNT(tables); i++) {
@@ -62,7 +61,5 @@ bh_cli_forecast(struct bh_cli *cli, struct bh_err *err)
         bh_buf_puts(&out, style.headers ? "\n" : "");
         bh_view_table(&out, tables[i].view, &style, items);
     }
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }

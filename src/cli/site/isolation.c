@@ -39,7 +39,7 @@ name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_er
 
     if (strspn(target, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") != strlen(target)
         || strlen(target) > 80)
-        return bh_err_set(err, BH_INVALID, "verify: %.80s is neither a job nor a node", target);
+        return bh_err_set(err, BH_INVALID, "verify: \"%.80s\" is neither a job nor a node", target);
     if (strspn(target, "0123456789") == strlen(target))
         snprintf(ret_what, size, "POST /v1/jobs/%s/verify", target);
     else if (strcmp(target, "all") == 0)
@@ -52,13 +52,12 @@ name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_er
 static bool
 print_verdict(bh_json_value verdict, bool each)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     uint64_t again_ns = isolation_number(verdict, "again_ns");
     bool passed = isolation_passes(verdict);
     bh_json_value checks = bh_json_get(verdict, "checks");
     struct bh_err unwritten;
-    struct bh_buf out;
 
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     for (size_t i = 0; i < bh_json_count(checks); i++) {
         bh_json_value check = bh_json_at(checks, i);
         if (each || !isolation_passes(check))
@@ -67,17 +66,16 @@ print_verdict(bh_json_value verdict, bool each)
     }
     if (isolation_number(verdict, "lease"))
         bh_buf_printf(&out, "lease %" PRIu64 " on ", isolation_number(verdict, "lease"));
-    bh_buf_printf(&out, "%s: %s: %" PRIu64 " tried, %" PRIu64 " need what is not here\n",
+    bh_buf_printf(&out, "%s: %s: %" PRIu64 " tried, %" PRIu64 " not possible here\n",
                   isolation_text(verdict, "node"),
                   passed                     ? "all isolation checks pass"
                   : is_inconclusive(verdict) ? "an isolation check is inconclusive"
                                              : "AN ISOLATION CHECK FAILS",
                   isolation_number(verdict, "tried"), isolation_number(verdict, "skipped"));
     if (again_ns > isolation_number(verdict, "at_ns"))
-        bh_buf_printf(&out, "%s: tries again by itself in %" PRIu64 " s\n", isolation_text(verdict, "node"),
+        bh_buf_printf(&out, "%s: repeats it in %" PRIu64 " s\n", isolation_text(verdict, "node"),
                       (again_ns - isolation_number(verdict, "at_ns") + 999999999) / 1000000000);
     (void)!bh_output_write(&out, &unwritten); /* the verdict is the exit status, seen or not */
-    bh_buf_fini(&out);
     return passed;
 }
 
@@ -109,7 +107,7 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
         return bh_err_set(err, BH_UNAVAILABLE, "%zu of %" PRIu64 " answered", bh_json_count(verdicts),
                           isolation_number(bh_json_root(json), "asked"));
     if (bh_json_count(verdicts) == 0)
-        return bh_err_set(err, BH_UNAVAILABLE, "no node is there to ask");
+        return bh_err_set(err, BH_UNAVAILABLE, "no node is connected");
     if (passed)
         return rc;
     return bh_err_set(err, BH_UNAVAILABLE, "%s",

@@ -58,12 +58,13 @@ layout_put_waits(struct bh_buf *out, bh_json_value item)
             bh_buf_printf(out, "job %" PRIu64, layout_number(wait, "job"));
         else
             bh_buf_puts(out, "another tenant's job");
-        bh_buf_puts(out, "; it is not touched before that ends\n");
+        bh_buf_puts(out, ", and stays until that ends\n");
     }
 }
 
-void
-bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
+/* Append a difference as text: "+ 1g.10gb@0" a line, and what it waits for. */
+static void
+layout_put_diff(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value items = bh_json_get(answer, "items");
 
@@ -72,7 +73,7 @@ bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
 
         layout_put_gpu(out, item);
         if (bh_json_truth(bh_json_get(item, "forget")))
-            bh_buf_puts(out, ": nothing is declared any more");
+            bh_buf_puts(out, ": no longer declared");
         bh_buf_putc(out, '\n');
         layout_put_partitions(out, item, "keep", "=");
         layout_put_partitions(out, item, "destroy", "-");
@@ -81,12 +82,6 @@ bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
     }
     bh_buf_printf(out, "%" PRIu64 " changes on %zu GPUs; GPUs that are not named are left alone\n",
                   layout_number(answer, "total"), bh_json_count(items));
-}
-
-static bh_rc
-read_layout(const struct bh_cli *cli, struct bh_document *ret_document, struct bh_err *err)
-{
-    return bh_cli_read_document(cli->args->arguments[0], ret_document, err);
 }
 
 static bh_rc
@@ -108,28 +103,25 @@ layout_fetch_diff(const struct bh_cli *cli, const struct bh_document *document, 
 static bh_rc
 layout_print_diff(const struct bh_cli *cli, bh_json_value answer, struct bh_err *err)
 {
-    struct bh_buf out;
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     bh_rc rc = BH_OK;
 
     if (bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_print_document(cli, answer, &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    bh_layout_put_diff(&out, answer);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    layout_put_diff(&out, answer);
+    return bh_output_write(&out, err);
 }
 
 bh_rc
 bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document document;
-    bh_rc rc = read_layout(cli, &document, err);
+    BH_AUTO(bh_document_fini) struct bh_document document = { .yaml = false };
+    bh_rc rc = bh_cli_read_document(cli->args->arguments[0], &document, err);
 
-    if (rc == BH_OK)
-        rc = layout_fetch_diff(cli, &document, &json, err);
-    bh_buf_fini(&document.text);
+    if (rc != BH_OK)
+        return rc;
+    rc = layout_fetch_diff(cli, &document, &json, err);
     if (rc != BH_OK)
         return rc;
     if (layout_number(bh_json_root(json), "total") > 0)
@@ -141,7 +133,7 @@ bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err)
 
 /* What is seen of a change's GPUs at one look. */
 struct layout_progress {
-    size_t gpus, declared, ready; /* partitions declared, and those that stand */
+    size_t gpus, declared, ready; /* partitions declared, and those that are ready */
     bool busy, waits;             /* something is being done; something has to end first */
     bh_json_value undone;         /* a GPU where it failed, or that went back with one */
 };
@@ -215,13 +207,13 @@ layout_report_undone(bh_json_value item, struct bh_err *err)
 
     bh_buf_init_fixed(&gpu, memory, sizeof memory);
     layout_put_gpu(&gpu, item);
-    bh_err_set(err, BH_CONFLICT, "the layout was not made and all of it was taken back: %s%s%s",
+    bh_err_set(err, BH_CONFLICT, "the layout could not be applied and was undone: %s%s%s",
                bh_buf_text(&gpu) ? memory : layout_text(item, "gpu"),
                *layout_text(item, "trouble") ? ": " : "", layout_text(item, "trouble"));
     if (strcmp(layout_text(item, "state"), "failed") == 0)
-        return bh_err_hint(err, "what stood before could not be made again either; "
-                                "`bulkhead layout get` shows what stands");
-    return bh_err_hint(err, "`bulkhead doctor` on the node names who holds its GPUs");
+        return bh_err_hint(
+            err, "the earlier layout could not be restored either; `bulkhead layout get` shows what exists");
+    return bh_err_hint(err, "`bulkhead doctor` on the node names the processes that hold its GPUs");
 }
 
 static void
@@ -230,7 +222,7 @@ layout_print_progress(const struct bh_cli *cli, const struct layout_progress *pr
     if (bh_cli_flag(cli, BH_OPT_QUIET) || *printed == progress->ready + 1)
         return;
     *printed = progress->ready + 1;
-    fprintf(stderr, "%zu of %zu pieces stand on %zu GPUs\n", progress->ready, progress->declared,
+    fprintf(stderr, "%zu of %zu partitions are ready on %zu GPUs\n", progress->ready, progress->declared,
             progress->gpus);
 }
 
@@ -244,7 +236,7 @@ layout_follow_for(const struct bh_cli *cli)
     return span && bh_parse_span(span, &ns, &unused) == BH_OK ? ns : FOLLOW_DEFAULT;
 }
 
-/* Until it stands, went back, or can only wait for jobs to end. */
+/* Until it is ready, was undone, or can only wait for jobs to end. */
 static bh_rc
 layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
 {
@@ -265,8 +257,9 @@ layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
         if (!progress.busy && !progress.waits)
             return BH_OK;
         if (!progress.busy || bh_time_monotonic() > until) {
-            fprintf(stderr, "the rest waits for jobs to end, or for room that is kept; it is "
-                            "made then (bulkhead layout get)\n");
+            fprintf(stderr,
+                    "the rest waits for jobs to end, or for reserved capacity, and is then created (bulkhead "
+                    "layout get)\n");
             cli->status = STATUS_PENDING;
             return BH_OK;
         }
@@ -296,20 +289,19 @@ bh_cli_layout_apply(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *made = NULL;
     bool dry_run = bh_cli_flag(cli, BH_OPT_DRY_RUN);
     bool table = bh_cli_output(cli) == BH_OUT_TABLE;
-    struct bh_document document;
-    bh_rc rc = read_layout(cli, &document, err);
+    BH_AUTO(bh_document_fini) struct bh_document document = { .yaml = false };
+    bh_rc rc = bh_cli_read_document(cli->args->arguments[0], &document, err);
 
     if (rc == BH_OK && (dry_run || table))
         rc = layout_fetch_diff(cli, &document, &diff, err);
     if (rc == BH_OK && diff)
         rc = layout_print_diff(cli, bh_json_root(diff), err);
-    if (rc == BH_OK && !dry_run)
-        rc = bh_cli_change(cli, "POST /v1/layouts", &document, &made, err);
-    bh_buf_fini(&document.text);
     if (rc != BH_OK)
         return rc;
-    if (!dry_run)
-        return layout_print_change(cli, made, err);
+    if (!dry_run) {
+        rc = bh_cli_change(cli, "POST /v1/layouts", &document, &made, err);
+        return rc == BH_OK ? layout_print_change(cli, made, err) : rc;
+    }
     if (table && !bh_cli_flag(cli, BH_OPT_QUIET))
         printf("nothing was changed\n");
     return BH_OK;
@@ -322,23 +314,4 @@ bh_cli_layout_rollback(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_cli_change(cli, "POST /v1/layouts/rollback", NULL, &json, err);
 
     return rc == BH_OK ? layout_print_change(cli, json, err) : rc;
-}
-
-/* ---- showing ---- */
-
-/* clang-format off */
-static const struct bh_column columns[] = {
-    { "NODE", "node", BH_CELL_TEXT, false },     { "GPU", "index", BH_CELL_TEXT, false },
-    { "MODEL", "model", BH_CELL_TEXT, false },   { "STATE", "state", BH_CELL_TEXT, false },
-    { "CHANGE", "change", BH_CELL_TEXT, true },  { "DECLARED", "declared", BH_CELL_TEXT, false },
-    { "STANDS", "layout", BH_CELL_TEXT, false }, { "UUID", "gpu", BH_CELL_TEXT, true },
-    { "TROUBLE", "trouble", BH_CELL_TEXT, false },
-};
-/* clang-format on */
-static const struct bh_view view = { columns, BH_COUNT(columns) };
-
-bh_rc
-bh_cli_layout_get(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/layouts", false, &view, err);
 }

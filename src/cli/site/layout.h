@@ -3,13 +3,9 @@
 
 #include "cli/command/cli.h"
 
-/* `bulkhead layout`: what shall stand ready on GPUs. */
-bh_rc bh_cli_layout_get(struct bh_cli *cli, struct bh_err *err);
+/* `bulkhead layout`: which MIG instances must be ready on GPUs. */
 bh_rc bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_layout_apply(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_layout_rollback(struct bh_cli *cli, struct bh_err *err);
-
-/* Append a difference as people read it: "+ 1g.10gb@0" a line, and what it waits for. */
-void bh_layout_put_diff(struct bh_buf *out, bh_json_value answer);
 
 #endif

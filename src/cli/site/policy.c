@@ -34,8 +34,9 @@ policy_put_item(struct bh_buf *out, bh_json_value item)
         bh_buf_printf(out, "  next: %s\n", policy_text(item, "next"));
 }
 
-void
-bh_policy_put(struct bh_buf *out, bh_json_value answer)
+/* The answer of POST /v1/policy/test as text. */
+static void
+policy_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value items = bh_json_get(answer, "items");
 
@@ -46,35 +47,33 @@ bh_policy_put(struct bh_buf *out, bh_json_value answer)
     if (policy_number(answer, "denied") > bh_json_count(items))
         bh_buf_printf(out, "; the first %zu are shown", bh_json_count(items));
     if (policy_number(answer, "erased") > 0)
-        bh_buf_printf(out, "; %" PRIu64 " more were erased", policy_number(answer, "erased"));
+        bh_buf_printf(out, "; %" PRIu64 " more are erased", policy_number(answer, "erased"));
     bh_buf_putc(out, '\n');
 }
 
-/* The document as JSON, behind its key; one job that stands alone becomes a list. */
+/* The document as JSON, behind its key; a single job becomes a list. */
 static bh_rc
 policy_put_document(struct bh_buf *body, const char *key, const char *file, bool list, struct bh_err *err)
 {
-    struct bh_document document = { .yaml = false };
-    bh_rc rc = bh_cli_read_document(file, &document, err);
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = BH_JSON_BYTES_MAX };
+    BH_AUTO(bh_document_fini) struct bh_document document = { .yaml = false };
     const struct bh_buf *from = &document.text;
-    struct bh_buf json;
+    bool alone;
+    bh_rc rc = bh_cli_read_document(file, &document, err);
 
-    bh_buf_init(&json, BH_JSON_BYTES_MAX);
-    if (rc == BH_OK && document.yaml)
+    if (rc != BH_OK)
+        return rc;
+    if (document.yaml)
         rc = bh_yaml_to_json(from->bytes ? from->bytes : "", from->length, &json, err);
-    else if (rc == BH_OK)
+    else
         bh_buf_put(&json, from->bytes, from->length);
-    if (rc == BH_OK) {
-        bool alone =
-            list && bh_buf_text(&json) && bh_buf_text(&json)[strspn(bh_buf_text(&json), " \t\r\n")] == '{';
-
-        bh_buf_printf(body, "%s\"%s\":%s", body->length > 1 ? "," : "", key, alone ? "[" : "");
-        bh_buf_put(body, json.bytes ? json.bytes : "", json.length);
-        bh_buf_puts(body, alone ? "]" : "");
-    }
-    bh_buf_fini(&json);
-    bh_buf_fini(&document.text);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    alone = list && bh_buf_text(&json) && bh_buf_text(&json)[strspn(bh_buf_text(&json), " \t\r\n")] == '{';
+    bh_buf_printf(body, "%s\"%s\":%s", body->length > 1 ? "," : "", key, alone ? "[" : "");
+    bh_buf_put(body, json.bytes ? json.bytes : "", json.length);
+    bh_buf_puts(body, alone ? "]" : "");
+    return BH_OK;
 }
 
 static bh_rc
@@ -96,17 +95,17 @@ put_request(const struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 static bh_rc
 policy_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_http_request request = { .method = "POST",
                                        .path = "/v1/policy/test",
                                        .accept = "application/json",
                                        .body = bh_buf_text(body),
                                        .body_length = body->length };
-    struct bh_buf out;
     bh_rc rc;
 
     if (!request.body)
-        return bh_err_set(err, BH_FULL, "the question is too large");
+        return bh_err_set(err, BH_FULL, "the request is too large");
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK)
         return rc;
@@ -114,23 +113,16 @@ policy_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
         cli->status = STATUS_DENIED;
     if (bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    bh_policy_put(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    policy_put(&out, bh_json_root(json));
+    return bh_output_write(&out, err);
 }
 
 bh_rc
 bh_cli_policy_test(struct bh_cli *cli, struct bh_err *err)
 {
-    struct bh_buf body;
+    BH_AUTO(bh_buf_fini) struct bh_buf body = { .max = 2 * BH_JSON_BYTES_MAX };
     bh_rc rc;
 
-    bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = put_request(cli, &body, err);
-    if (rc == BH_OK)
-        rc = policy_ask(cli, &body, err);
-    bh_buf_fini(&body);
-    return rc;
+    return rc == BH_OK ? policy_ask(cli, &body, err) : rc;
 }

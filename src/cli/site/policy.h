@@ -6,7 +6,4 @@
 /* `bulkhead policy test`; cli->status is 1 when a submission would be denied. */
 bh_rc bh_cli_policy_test(struct bh_cli *cli, struct bh_err *err);
 
-/* The answer of POST /v1/policy/test for people. */
-void bh_policy_put(struct bh_buf *out, bh_json_value answer);
-
 #endif

@@ -22,7 +22,8 @@ receipts_put_path(const char *what, char path[PATH_SIZE], struct bh_err *err)
              && strspn(what + 4, "0123456789abcdef-") == strlen(what + 4))
         snprintf(path, PATH_SIZE, "/v1/receipts?gpu=%s", what);
     else
-        return bh_err_set(err, BH_INVALID, "receipts: \"%.60s\" is neither a job nor a GPU's UUID", what);
+        return bh_err_set(err, BH_INVALID, "receipts: \"%.60s\" is neither a job id nor the UUID of a GPU",
+                          what);
     return BH_OK;
 }
 

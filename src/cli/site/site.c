@@ -13,14 +13,13 @@ bh_site_send(const struct bh_cli *cli, const char *file, const char *query, stru
              struct bh_err *err)
 {
     char what[160];
-    struct bh_document site;
+    BH_AUTO(bh_document_fini) struct bh_document site = { .yaml = false };
     bh_rc rc = bh_cli_read_document(file, &site, err);
+    if (rc != BH_OK)
+        return rc;
 
     snprintf(what, sizeof what, "PUT /v1/site%s", query);
-    if (rc == BH_OK)
-        rc = bh_cli_change(cli, what, &site, ret_json, err);
-    bh_buf_fini(&site.text);
-    return rc;
+    return bh_cli_change(cli, what, &site, ret_json, err);
 }
 
 void
@@ -51,7 +50,7 @@ site_put_applied(struct bh_buf *out, bh_json_value answer, bool pruned)
     bh_buf_printf(out, "%" PRIu64 " change%s", count, count == 1 ? "" : "s");
     if (dry_run)
         bh_buf_printf(out, "%s; nothing was changed\n",
-                      bh_json_count(bh_json_get(answer, "removes")) && !pruned ? "; it takes --prune" : "");
+                      bh_json_count(bh_json_get(answer, "removes")) && !pruned ? "; this needs --prune" : "");
     else
         bh_buf_printf(out, "; revision %" PRIu64 "\n", revision);
 }
@@ -75,10 +74,11 @@ site_put_query(const struct bh_cli *cli, struct bh_buf *query)
 bh_rc
 bh_cli_apply(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
+    struct bh_buf query;
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *file = cli->args->options[BH_OPT_FILE].text;
     char memory[128];
-    struct bh_buf query, out;
     bh_rc rc;
 
     if (!file) {
@@ -91,38 +91,29 @@ bh_cli_apply(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err)
         || bh_cli_flag(cli, BH_OPT_QUIET))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_site_put_changes(&out, bh_json_root(json));
     site_put_applied(&out, bh_json_root(json), bh_cli_flag(cli, BH_OPT_PRUNE));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* ---- revisions ---- */
-
-bh_rc
-bh_cli_site_history(struct bh_cli *cli, struct bh_err *err)
-{
-    return bh_cli_list(cli, "/v1/site/revisions", false, &bh_view_revisions, err);
-}
 
 static bh_rc
 site_read_revision(const char *text, uint64_t *ret_number, struct bh_err *err)
 {
     if (bh_parse_u64(text, ret_number, err) == BH_OK)
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a revision", text);
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a revision", text);
     return bh_err_hint(err, "`bulkhead site history` lists them");
 }
 
 bh_rc
 bh_cli_site_diff(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     uint64_t numbers[2] = { 0, 0 };
     char path[96];
-    struct bh_buf out;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < cli->args->count && rc == BH_OK; i++)
@@ -135,23 +126,20 @@ bh_cli_site_diff(struct bh_cli *cli, struct bh_err *err)
         rc = bh_cli_fetch(cli, path, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_site_put_changes(&out, bh_json_root(json));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* As YAML, fit for apply, unless JSON is asked for. */
 bh_rc
 bh_cli_site_show(struct bh_cli *cli, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bool revision = cli->args->count > 0;
     uint64_t number = 0;
     char path[64] = "/v1/site";
     bh_json_value site;
-    struct bh_buf out;
     bh_rc rc = revision ? site_read_revision(cli->args->arguments[0], &number, err) : BH_OK;
 
     if (revision)
@@ -162,14 +150,11 @@ bh_cli_site_show(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     site = revision ? bh_json_get(bh_json_root(json), "site") : bh_json_root(json);
-    bh_buf_init(&out, BH_OUTPUT_MAX);
     if (bh_cli_output(cli) == BH_OUT_JSON)
         bh_output_json(&out, site);
     else
         bh_output_yaml(&out, site);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
+    return bh_output_write(&out, err);
 }
 
 /* ---- tokens ---- */
@@ -189,11 +174,10 @@ bh_rc
 bh_cli_token_create(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_document body = { .yaml = false };
+    BH_AUTO(bh_document_fini) struct bh_document body = { .text.max = BH_JSON_BYTES_MAX };
     struct bh_json_writer w;
     bh_rc rc;
 
-    bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
     for (size_t i = 0; i < BH_COUNT(token_members); i++)
@@ -201,11 +185,10 @@ bh_cli_token_create(struct bh_cli *cli, struct bh_err *err)
             bh_json_str(&w, token_members[i].key, cli->args->options[token_members[i].option].text);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/tokens", &body, &json, err);
-    bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
-        fprintf(stderr, "token %s; the secret is shown this once:\n",
+        fprintf(stderr, "token %s; the secret is not shown again:\n",
                 bh_json_text(bh_json_get(bh_json_root(json), "id"), ""));
     printf("%s\n", bh_json_text(bh_json_get(bh_json_root(json), "token"), ""));
     return BH_OK;
@@ -229,7 +212,7 @@ bh_cli_token_revoke(struct bh_cli *cli, struct bh_err *err)
         if (rc != BH_OK)
             return rc;
         if (!bh_cli_flag(cli, BH_OPT_QUIET))
-            printf("token %s is revoked\n", cli->args->arguments[i]);
+            printf("token %s was revoked\n", cli->args->arguments[i]);
     }
     return BH_OK;
 }

@@ -17,7 +17,6 @@ BH_MUST_USE bh_rc bh_site_send(const struct bh_cli *cli, const char *file, const
 void bh_site_put_changes(struct bh_buf *out, bh_json_value answer);
 
 /* The site file's revisions. */
-bh_rc bh_cli_site_history(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_site_diff(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_site_show(struct bh_cli *cli, struct bh_err *err);
 

@@ -73,7 +73,7 @@ up_are_public_keys(const char *text)
     return *text != '\0';
 }
 
-/* The daemon's folder is its own; the audit log's public key is for everybody.  The
+/* The daemon's folder is its own; the audit log's public key is public.  The
  * daemon is not trusted: no link of its making is followed, and nothing but a key is
  * published. */
 static bh_rc
@@ -92,7 +92,7 @@ up_publish_key(const struct bh_up *up, struct bh_err *err)
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
     if (!up_are_public_keys(text))
-        return bh_err_set(err, BH_INVALID, "%s holds no public key", from);
+        return bh_err_set(err, BH_INVALID, "%s contains no public key", from);
     return bh_file_keep(to, text, (size_t)length, 0644, err);
 }
 
@@ -117,9 +117,9 @@ up_put_lost(const struct bh_up *up, struct bh_buf *out)
         bh_buf_puts(out, "  missing         GPU ");
         if (index)
             bh_buf_printf(out, "%" PRIu64 ", ", bh_json_number(index, 0));
-        bh_buf_printf(out, "%s: %s; it serves again when its driver answers\n",
+        bh_buf_printf(out, "%s: %s; it is used again when its driver answers\n",
                       bh_json_text(bh_json_get(gpu, "uuid"), ""),
-                      bh_json_text(bh_json_get(gpu, "fenced_why"), "its node does not have it"));
+                      bh_json_text(bh_json_get(gpu, "fenced_why"), "its node does not report it"));
     }
 }
 
@@ -139,7 +139,7 @@ up_release_parent(const char *missing, struct bh_err *err)
     return rc;
 }
 
-/* Say that all serve, and how to go on. */
+/* Report that all serve, and what to do next. */
 static bh_rc
 up_announce(const struct bh_up *up, struct bh_err *err)
 {
@@ -234,7 +234,7 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
         fputs(output + 1, stdout);
         return BH_OK;
     }
-    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it died");
+    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it ended unexpectedly");
     return bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
@@ -257,7 +257,7 @@ up_leave_terminal(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* For who looks for us.  On a full disk there is none, rather than that of another start. */
+/* For who looks for this process.  On a full disk there is none, rather than that of an earlier start. */
 static bh_rc
 up_write_pid(const struct bh_up *up, struct bh_err *err)
 {
@@ -274,7 +274,7 @@ up_write_pid(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* Fork; *ret_parent tells which of the two we are, and in the parent all is done. */
+/* Fork; *ret_parent tells the parent from the child, and in the parent all is done. */
 static bh_rc
 up_detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
 {
@@ -306,13 +306,13 @@ up_check_alone(const struct bh_up *up, struct bh_err *err)
     struct bh_err unread;
 
     if (!up->cli->args->options[BH_OPT_DIR].given && getpwnam(PACKAGES_USER)) {
-        bh_err_set(err, BH_CONFLICT, "packages are installed here, whose units have %s", up->state);
-        return bh_err_hint(err, "systemctl start bulkheadd, or --dir for a trial beside them");
+        bh_err_set(err, BH_CONFLICT, "packages are installed here, and their units use %s", up->state);
+        return bh_err_hint(err, "systemctl start bulkheadd, or use --dir for a separate trial");
     }
     if (bh_unix_connect(up->socket, &fd, &unread) != BH_OK)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "bulkheadd already serves on %s", up->socket);
-    return bh_err_hint(err, "use it, or --dir for another one");
+    return bh_err_hint(err, "use it, or start a second one with --dir");
 }
 
 /* Of a site that cannot be, no folder stays: rmdir takes it while it is empty. */

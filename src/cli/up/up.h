@@ -43,7 +43,7 @@ BH_MUST_USE bh_rc bh_up_simctl(const struct bh_up *up, const char *command, cons
  * bh_up_check.  BH_DENIED: the daemon's user could not reach a folder; BH_IO. */
 BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
 
-/* Take off the file system of the simulated GPUs' memory, unless jobs go on with it. */
+/* Take off the file system of the simulated GPUs' memory, unless jobs still use it. */
 void bh_up_leave(const struct bh_up *up);
 
 /* ---- up_checks.c: before anything is made or kept ---- */

@@ -32,7 +32,7 @@ check_driver(const struct bh_up *up, struct bh_err *err)
     if (rc == BH_OK)
         return BH_OK;
     bh_err_wrap(err, "--gpu real");
-    return bh_err_hint(err, "nvidia-smi should work first; --gpu sim needs no GPU");
+    return bh_err_hint(err, "nvidia-smi must work first; --gpu sim needs no GPU");
 }
 
 /* bulkhead-simctl says how GPUs are written, and which models there are. */
@@ -94,7 +94,7 @@ make_address(const char *text, uint16_t port, union checks_address *ret)
     return sizeof ret->v6;
 }
 
-/* Bind as bulkheadd will, and let go: a port that somebody has is not written down.  Whatever else
+/* Bind as bulkheadd will, and release it: a port in use is not written down.  Whatever else
  * is wrong is bulkheadd's to say. */
 static bh_rc
 check_port(const struct bh_up *up, struct bh_err *err)
@@ -116,8 +116,9 @@ check_port(const struct bh_up *up, struct bh_err *err)
     if ((bind(fd, &where.any, size) == 0 && listen(fd, 1) == 0) || errno != EADDRINUSE)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "listen on %s port %u: %s", address, port, strerror(errno));
-    return bh_err_hint(err, "another program has it (ss -ltnp says which): --https-port takes another, "
-                            "0 none");
+    return bh_err_hint(
+        err,
+        "a program uses it already (ss -ltnp says which): choose another with --https-port, or 0 for none");
 }
 
 bh_rc

@@ -51,7 +51,7 @@ static bh_rc BH_PRINTF(3, 4) up_put_path(char written[PATH_MAX], struct bh_err *
     length = vsnprintf(written, PATH_MAX, format, args);
     va_end(args);
     if (length < 0 || length >= PATH_MAX / 2)
-        return bh_err_set(err, BH_RANGE, "--dir: too long a path");
+        return bh_err_set(err, BH_RANGE, "--dir: the path is too long");
     return BH_OK;
 }
 
@@ -119,7 +119,7 @@ files_check_owner(const char *dir, struct bh_err *err)
         return bh_err_errno(err, "--dir %s", dir);
     if (status.st_uid == 0 && !(status.st_mode & (S_IWGRP | S_IWOTH)))
         return BH_OK;
-    bh_err_set(err, BH_DENIED, "--dir: %s can be changed by others than root", dir);
+    bh_err_set(err, BH_DENIED, "--dir: %s can be changed by users other than root", dir);
     return bh_err_hint(err, "chown root %s; chmod go-w %s", dir, dir);
 }
 
@@ -141,7 +141,7 @@ files_locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (strpbrk(absolute, "\n#:"))
-        return bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
+        return bh_err_set(err, BH_INVALID, "--dir: the path contains a line end, # or :");
     rc = up_put_path(up->state, err, "%s", absolute);
     if (rc != BH_OK)
         return rc;
@@ -205,11 +205,11 @@ static bh_rc
 files_refuse_otherwise(const struct bh_up *up, const char *option, const char *has, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "--%s: the site in %s has %s", option, up->state, has);
-    return bh_err_hint(err, "that is settled when a site is made: leave the option out, or make another "
-                            "site with --dir");
+    return bh_err_hint(
+        err, "it is fixed when a site is made: leave the option out, or make a second site with --dir");
 }
 
-/* The simulated driver is a library of ours in a folder sim. */
+/* The simulated driver is Bulkhead's own library in a folder sim. */
 static bh_rc
 files_adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
 {
@@ -310,7 +310,7 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
     if (gpu && strcmp(gpu, "real") != 0 && strcmp(gpu, "sim") != 0)
         return bh_err_set(err, BH_INVALID, "GPU: \"%.40s\" is neither real nor sim", gpu);
     if (uid == 0 || uid >= UIDS_END)
-        return bh_err_set(err, BH_RANGE, "--daemon-uid: must lie between 1 and 999999");
+        return bh_err_set(err, BH_RANGE, "--daemon-uid: must be between 1 and 999999");
     if (options[BH_OPT_HTTPS_PORT].number > 65535)
         return bh_err_set(err, BH_RANGE, "--https-port: must be at most 65535");
     up->real_driver = gpu && strcmp(gpu, "real") == 0;
@@ -373,10 +373,7 @@ files_check_reachable(const char *path, struct bh_err *err)
             return bh_err_errno(err, "%s", part);
         if (status.st_mode & S_IXOTH)
             continue;
-        bh_err_set(err, BH_DENIED,
-                   "%s may not be entered by other users, so bulkheadd cannot "
-                   "reach %s",
-                   part, path);
+        bh_err_set(err, BH_DENIED, "other users cannot enter %s, so bulkheadd cannot reach %s", part, path);
         return bh_err_hint(err, "chmod o+x %s, or stage elsewhere and use --dir", part);
     }
     return BH_OK;
@@ -420,7 +417,7 @@ read_daemon_file(const char *path, struct bh_buf *out, struct bh_err *err)
         return bh_err_errno(err, "%s", path);
     length = S_ISREG(status.st_mode) ? read(fd, bytes, sizeof bytes) : -1;
     if (length < 0 || (size_t)length == sizeof bytes)
-        return bh_err_set(err, BH_INVALID, "%s is no key and no mark", path);
+        return bh_err_set(err, BH_INVALID, "%s is neither a key nor a marker", path);
     bh_buf_put(out, bytes, (size_t)length);
     explicit_bzero(bytes, sizeof bytes);
     return BH_OK;
@@ -504,16 +501,15 @@ files_put_node_conf(struct bh_buf *out, const struct bh_up *up)
             bh_buf_puts(out, "gpu_reset = " NVIDIA_SMI "\n");
         return;
     }
-    bh_buf_printf(
-        out,
-        "# the simulated driver, and the cores of a server that would have it: jobs share those of\n"
-        "# this machine; memory cannot be shared so, and is what this machine has\n"
-        "offer_cpu_milli = 256000\n"
-        "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
-        "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
-        "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
-        "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
-        up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
+    bh_buf_printf(out,
+                  "# the simulated driver, and the cores of a server with such GPUs: jobs share those of\n"
+                  "# this machine; memory cannot be shared that way, and is what this machine has\n"
+                  "offer_cpu_milli = 256000\n"
+                  "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
+                  "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
+                  "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
+                  "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
+                  up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
     if (up_find(simctl_candidates, simctl, &ignored) == BH_OK)
         bh_buf_printf(out, "gpu_reset = %s\n", simctl);
 }
@@ -533,18 +529,15 @@ static bh_rc
 files_write_missing(const struct bh_up *up, const char *name,
                     void (*put)(struct bh_buf *out, const struct bh_up *up), struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = CONF_BYTES_MAX };
     char path[PATH_MAX];
-    struct bh_buf text;
     bh_rc rc = up_put_path(path, err, "%s/%s", up->conf, name);
 
     if (rc != BH_OK || access(path, F_OK) == 0)
         return rc;
-    bh_buf_init(&text, CONF_BYTES_MAX);
     put(&text, up);
-    rc = text.overflow ? bh_err_set(err, BH_FULL, "%s: the paths are too long", name)
-                       : bh_file_replace(path, text.bytes, text.length, 0644, err);
-    bh_buf_fini(&text);
-    return rc;
+    return text.overflow ? bh_err_set(err, BH_FULL, "%s: the paths are too long", name)
+                         : bh_file_replace(path, text.bytes, text.length, 0644, err);
 }
 
 bh_rc
@@ -585,7 +578,7 @@ bh_up_leave(const struct bh_up *up)
     struct bh_err ignored;
 
     if (!up->real_driver)
-        (void)!bh_up_simctl(up, "unmount", NULL, &ignored); /* jobs that go on keep it */
+        (void)!bh_up_simctl(up, "unmount", NULL, &ignored); /* jobs that keep running keep it */
 }
 
 bh_rc

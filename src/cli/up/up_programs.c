@@ -18,7 +18,7 @@
 #include "base/time.h"
 #include "cli/up/up.h"
 
-/* The node tries its walls first, for verify_timeout_ms at most: ten minutes. */
+/* The node runs its isolation checks first, for verify_timeout_ms at most: ten minutes. */
 #define READY_MAX_NS (11 * 60 * BH_NS_PER_S)
 #define READY_REPORT_NS (60 * BH_NS_PER_S)
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
@@ -239,7 +239,7 @@ up_restart(struct supervisor *s, struct bh_err *err)
             child->restarts = 0;
         }
         if (child->restarts++ >= RESTARTS_MAX)
-            return bh_err_set(err, BH_UNAVAILABLE, "%s died more than %d times within a minute",
+            return bh_err_set(err, BH_UNAVAILABLE, "%s ended unexpectedly more than %d times within a minute",
                               s->up->program[i], RESTARTS_MAX);
         if (up_start(s, (enum bh_up_program)i, err) != BH_OK)
             printf("%-6s | %s\n", names[i], err->msg);
@@ -247,7 +247,7 @@ up_restart(struct supervisor *s, struct bh_err *err)
     return BH_OK;
 }
 
-/* Wait a little, relaying output.  Returns the number of a signal that asks us to end,
+/* Wait a little, relaying output.  Returns the number of a signal that asks this program to end,
  * or 0. */
 static int
 up_poll_once(struct supervisor *s)
@@ -269,7 +269,7 @@ up_poll_once(struct supervisor *s)
 }
 
 /* All serve: the daemon answers, and places jobs on the node.  A node that is connected is not up
- * before it has told what ended while it was away; until then its jobs wait for it. */
+ * before it has reported what ended while it was away; until then its jobs wait for it. */
 static bool
 programs_is_ready(const struct bh_up *up)
 {

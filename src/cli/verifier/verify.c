@@ -15,7 +15,7 @@ bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(out) || memchr(out->bytes, 0, out->length))
-        return bh_err_set(err, BH_CONFLICT, "%s: it is no text", path);
+        return bh_err_set(err, BH_CONFLICT, "%s: it is not text", path);
     return BH_OK;
 }
 
@@ -24,7 +24,7 @@ bh_verify_put_orders(struct bh_verdict_text *verdict, const struct bh_audit_orde
 {
     if (orders->open)
         bh_buf_printf(&verdict->sentence,
-                      "\norders without an outcome: %" PRIu32 ", the oldest of record %" PRIu64
+                      "\norders without an outcome: %" PRIu32 ", the oldest in record %" PRIu64
                       "; unknown after a start: %" PRIu32,
                       orders->open, orders->oldest_open, orders->unknown);
     bh_buf_printf(&verdict->members,

@@ -45,18 +45,17 @@ bh_rc
 bh_verify_export(const struct bh_verify_args *args, const struct bh_note_key *key,
                  struct bh_verdict_text *verdict, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf bundle = { .max = BH_FOLDER_FILE_MAX + 1 };
+    BH_AUTO(bh_buf_fini) struct bh_buf tile = { .max = BH_FOLDER_FILE_MAX + 1 };
     struct bh_folder_verifier *verifier = calloc(1, sizeof *verifier);
     struct bh_verify_saved *saved;
     char own[PATH_MAX];
-    struct bh_buf bundle, tile;
     const struct bh_folder folder = { verify_export_read_file, (void *)(uintptr_t)args->folder, &bundle,
                                       &tile };
     struct bh_verify_rows *rows = bh_verify_rows_new();
     bh_rc rc;
 
     BH_ASSERT(verifier);
-    bh_buf_init(&bundle, BH_FOLDER_FILE_MAX + 1);
-    bh_buf_init(&tile, BH_FOLDER_FILE_MAX + 1);
     bh_audit_verifier_init(&verifier->records, &bh_crypto_openssl, key);
     verifier->records.claims = bh_verify_rows_claims(rows);
     rc = bh_verify_saved_open(args, key, &saved, err);
@@ -72,8 +71,6 @@ bh_verify_export(const struct bh_verify_args *args, const struct bh_note_key *ke
     if (rc == BH_OK)
         rc = bh_verify_rows_folder(rows, args->folder, verdict, err);
     bh_verify_rows_free(rows);
-    bh_buf_fini(&bundle);
-    bh_buf_fini(&tile);
     bh_verify_saved_free(saved);
     free(verifier);
     return rc;

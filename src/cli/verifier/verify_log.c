@@ -16,7 +16,7 @@
 #include "store/compare.h"
 #include "store/sqlite.h"
 
-/* What a damaged store is, whoever finds it: status 1.  What cannot be read now is none. */
+/* What a damaged store is, wherever it is found: status 1.  What cannot be read now is none. */
 static bh_rc
 log_judge_store(const char *path, bh_rc rc, struct bh_err *err)
 {
@@ -30,7 +30,7 @@ log_judge_store(const char *path, bh_rc rc, struct bh_err *err)
     return err->rc;
 }
 
-/* All of one moment, should bulkheadd go on writing meanwhile. */
+/* All of one moment, even if bulkheadd writes meanwhile. */
 static bh_rc
 log_read_store(const char *path, struct bh_audit_verifier *verifier, struct bh_claims_result *ret_result,
                struct bh_err *err)
@@ -89,7 +89,7 @@ log_add_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, co
     if (*line == '{')
         return bh_audit_verifier_record(verifier, line, length, NULL, err);
     if (!bh_slice_str((struct bh_slice){ line, length }, note, sizeof note))
-        return bh_err_set(err, BH_CONFLICT, "a checkpoint behind record %" PRIu64 " is unreadable",
+        return bh_err_set(err, BH_CONFLICT, "a checkpoint after record %" PRIu64 " cannot be read",
                           verifier->frontier.size);
     return bh_audit_verifier_checkpoint(verifier, note, err);
 }

@@ -96,14 +96,13 @@ static int
 verify_print(const struct bh_verify_args *args, const struct bh_verdict_text *verdict,
              const struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf quoted = { .max = 1 << 20 };
     bool bad = err->rc == BH_CONFLICT || err->rc == BH_DENIED;
-    struct bh_buf quoted;
 
     if (err->rc != BH_OK && !bad) {
         fprintf(stderr, "bulkhead: %s\n", err->msg);
         return bh_rc_exit(err->rc);
     }
-    bh_buf_init(&quoted, 1 << 20);
     bh_json_put_str(&quoted, err->msg);
     if (args->json && bad)
         printf("{\"good\":false,\"message\":%s}\n", bh_buf_text(&quoted));
@@ -114,7 +113,6 @@ verify_print(const struct bh_verify_args *args, const struct bh_verdict_text *ve
         printf("%s: %s\n", args->proof || args->old ? "NOT proved" : "audit log is NOT whole", err->msg);
     else
         printf("%.*s\n", (int)verdict->sentence.length, verdict->sentence.bytes);
-    bh_buf_fini(&quoted);
     return bad || verdict->differs ? STATUS_BAD : 0;
 }
 

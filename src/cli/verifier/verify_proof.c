@@ -24,9 +24,9 @@ proof_find_record(const struct bh_verify_args *args, const struct bh_tlog_proof 
     if (args->record)
         return bh_verify_read(args->record, BH_RECORD_BYTES_MAX + 2, out, err);
     if (proof->extra_length == 0)
-        return bh_err_set(err, BH_INVALID, "the proof does not hold the record: give it with --record");
+        return bh_err_set(err, BH_INVALID, "the proof does not contain the record: give it with --record");
     if (!bh_base64_decode(out, proof->extra, proof->extra_length) || !bh_buf_text(out))
-        return bh_err_set(err, BH_CONFLICT, "the proof's record is unreadable");
+        return bh_err_set(err, BH_CONFLICT, "the proof's record cannot be read");
     return BH_OK;
 }
 
@@ -60,23 +60,23 @@ bh_rc
 bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key,
                 struct bh_verdict_text *verdict, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_TLOG_PROOF_BYTES_MAX + 1 };
+    BH_AUTO(bh_buf_fini) struct bh_buf record = { .max = BH_RECORD_BYTES_MAX + 4 };
     struct bh_tlog_proof proof;
-    struct bh_buf text, record;
     bh_rc rc;
 
-    bh_buf_init(&text, BH_TLOG_PROOF_BYTES_MAX + 1);
-    bh_buf_init(&record, BH_RECORD_BYTES_MAX + 4);
     rc = bh_verify_read(args->proof, BH_TLOG_PROOF_BYTES_MAX, &text, err);
-    if (rc == BH_OK)
-        rc = bh_tlog_proof_parse(text.bytes, &proof, err);
-    if (rc == BH_OK)
-        rc = proof_find_record(args, &proof, &record, err);
-    if (rc == BH_OK)
-        rc = verify_proof_check(key, &proof, &record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_tlog_proof_parse(text.bytes, &proof, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = proof_find_record(args, &proof, &record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = verify_proof_check(key, &proof, &record, err);
     if (rc == BH_OK)
         proof_put_proved(verdict, &proof, &record);
-    bh_buf_fini(&text);
-    bh_buf_fini(&record);
     return rc;
 }
 
@@ -85,15 +85,13 @@ bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key
 static bh_rc
 proof_open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *ret, struct bh_err *err)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_NODE_RECORD_BYTES_MAX + 1 };
     struct bh_checkpoint checkpoint;
-    struct bh_buf text;
     bh_rc rc;
 
-    bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
     rc = bh_verify_read(path, BH_NODE_RECORD_BYTES_MAX, &text, err);
     if (rc == BH_OK)
         rc = bh_checkpoint_open(crypto, key, text.bytes, &checkpoint, err);
-    bh_buf_fini(&text);
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", path);
     ret->size = checkpoint.size;

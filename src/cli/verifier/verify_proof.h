@@ -8,7 +8,7 @@
 BH_MUST_USE bh_rc bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key,
                                   struct bh_verdict_text *verdict, struct bh_err *err);
 
-/* Two checkpoints; the hashes that prove it stand on standard input, one a line.
+/* Two checkpoints; the hashes that prove it are on standard input, one a line.
  * BH_CONFLICT: the second does not continue the first, or is not signed. */
 BH_MUST_USE bh_rc bh_verify_consistency(const struct bh_verify_args *args, const struct bh_note_key *key,
                                         struct bh_verdict_text *verdict, struct bh_err *err);

@@ -183,7 +183,7 @@ rows_add_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_e
         if (strcmp(bh_claimed_kinds[kind], row.kind) == 0)
             document.kind = kind;
     if (document.kind == BH_CLAIMED_KINDS)
-        return bh_err_set(err, BH_INVALID, "no documents of the kind %s are known", row.kind);
+        return bh_err_set(err, BH_INVALID, "no documents of the kind %s exist", row.kind);
     document.key = row.key;
     document.value = row.value;
     bh_claims_document(rows->claims, &document);
@@ -224,7 +224,7 @@ bh_rc
 bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *line, size_t length,
                    struct bh_err *err)
 {
-    bh_rc rc = bh_err_set(err, BH_CONFLICT, "no rows of %.40s are known", table);
+    bh_rc rc = bh_err_set(err, BH_CONFLICT, "no rows of %.40s exist", table);
 
     for (size_t i = 0; i < BH_COUNT(tables); i++)
         if (strcmp(tables[i].name, table) == 0) {
@@ -340,7 +340,7 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
     verify_rows_put_count(verdict, BH_ROWS_KEYS, &result->keys);
     verify_rows_put_count(verdict, "tokens", &result->tokens);
     if (result->bound_from != UINT64_MAX)
-        bh_buf_printf(&verdict->sentence, "\nnames of before record %" PRIu64 " are bound only from there",
+        bh_buf_printf(&verdict->sentence, "\nnames from before record %" PRIu64 " are bound only from there",
                       result->bound_from);
     if (result->rows_from != UINT64_MAX)
         bh_buf_printf(&verdict->sentence,

@@ -33,31 +33,29 @@ saved_parse_witnesses(char *text, struct witnesses *ret, struct bh_err *err)
         rc = bh_note_witness_parse(&bh_crypto_openssl, line, &ret->keys[ret->count], err);
         for (uint32_t i = 0; rc == BH_OK && i < ret->count; i++)
             if (memcmp(ret->keys[i].public_key, ret->keys[ret->count].public_key, 32) == 0)
-                rc = bh_err_set(err, BH_INVALID, "the witness %s stands twice", ret->keys[i].name);
+                rc = bh_err_set(err, BH_INVALID, "the witness %s is listed twice", ret->keys[i].name);
         ret->count++;
     }
     return rc;
 }
 
-/* Nothing is asked of anybody without --witness. */
+/* Without --witness no cosignature is needed. */
 static bh_rc
 saved_read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, struct bh_err *err)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX };
     bh_rc rc;
 
     if (!args->witness)
         return BH_OK;
-    bh_buf_init(&text, WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX);
     rc = bh_verify_read(args->witness, WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX - 1, &text, err);
     if (rc == BH_OK)
         rc = saved_parse_witnesses(text.bytes, ret, err);
-    bh_buf_fini(&text);
     ret->quorum = ret->count;
     if (rc == BH_OK && args->quorum_text)
         rc = bh_parse_u64(args->quorum_text, &ret->quorum, err);
     if (rc == BH_OK && (ret->quorum == 0 || ret->quorum > ret->count))
-        rc = bh_err_set(err, BH_INVALID, "a quorum of %" PRIu64 " cannot be had of %" PRIu32 " witnesses",
+        rc = bh_err_set(err, BH_INVALID, "a quorum of %" PRIu64 " is more than the %" PRIu32 " witnesses",
                         ret->quorum, ret->count);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", args->witness);
 }
@@ -93,10 +91,9 @@ static bh_rc
 open_saved(const struct bh_verify_args *args, const struct bh_note_key *key,
            const struct witnesses *witnesses, struct bh_checkpoint *ret_saved, struct bh_err *err)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_NODE_RECORD_BYTES_MAX + 1 };
     bh_rc rc = BH_OK;
 
-    bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
     for (uint32_t i = 0; rc == BH_OK && i < args->kept_count; i++) {
         rc = bh_verify_read(args->kept[i], BH_NODE_RECORD_BYTES_MAX, &text, err);
         if (rc == BH_OK)
@@ -106,7 +103,6 @@ open_saved(const struct bh_verify_args *args, const struct bh_note_key *key,
         if (rc != BH_OK)
             bh_err_wrap(err, "kept checkpoint %s", args->kept[i]);
     }
-    bh_buf_fini(&text);
     return rc;
 }
 
@@ -139,15 +135,13 @@ bh_verify_saved_checkpoints(const struct bh_verify_saved *saved)
 bh_rc
 bh_verify_saved_check_own(const struct bh_verify_saved *saved, const char *path, struct bh_err *err)
 {
-    struct bh_buf text;
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = BH_NODE_RECORD_BYTES_MAX + 1 };
     bh_rc rc;
 
     if (saved->count > 0 || saved->witnesses.count == 0)
         return BH_OK;
-    bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
     rc = bh_verify_read(path, BH_NODE_RECORD_BYTES_MAX, &text, err);
     if (rc == BH_OK && (rc = saved_check_quorum(&saved->witnesses, text.bytes, err)) != BH_OK)
         bh_err_wrap(err, "checkpoint");
-    bh_buf_fini(&text);
     return rc;
 }

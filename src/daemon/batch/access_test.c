@@ -150,7 +150,8 @@ a_denied_submission_is_recorded_for_the_job_and_for_the_dataset(void **state)
                 submit_with(&f, "alice", "acme/vision",
                             &(struct bh_mount_spec){ .dataset = "imagenet", .write = true }),
                 BH_DENIED);
-    BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant write");
+    BH_CHECK_STR("why", f.err.msg,
+                 "mounts[0]: imagenet: grants[0] gives mount, read, and no grant gives write");
     BH_CHECK_EQ(
         "of the job",
         count_records(&f, "\"allow\":false", "\"rule\":3004}", "\"tenant\":2,", "\"verb\":\"job.submit\""),
@@ -173,7 +174,8 @@ a_network_is_a_place_to_copy_to(void **state)
     for (uint32_t mode = BH_NETWORK_NONE + 1; mode < BH_NETWORK_MODES; mode++) {
         BH_CHECK_EQ(bh_network_mode_names[mode], submit_networked(&f, "alice", "acme/vision", &mount, mode),
                     BH_DENIED);
-        BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy");
+        BH_CHECK_STR("why", f.err.msg,
+                     "mounts[0]: imagenet: grants[0] gives mount, read, and no grant gives copy");
         BH_CHECK("names it", strstr(f.err.hint, bh_network_mode_names[mode]));
     }
     assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
@@ -215,7 +217,7 @@ a_hidden_dataset_is_like_none(void **state)
                 BH_NOT_FOUND);
     BH_CHECK_EQ("who may see it",
                 submit_with(&f, "erin", "acme", &(struct bh_mount_spec){ .dataset = "secret" }), BH_DENIED);
-    BH_CHECK_STR("is told why", f.err.msg, "mounts[0]: secret: no grant is for erin in acme");
+    BH_CHECK_STR("is told why", f.err.msg, "mounts[0]: secret: no grant covers erin in acme");
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }

@@ -435,7 +435,7 @@ test_a_command_that_comes_too_late_names_the_state(void **unused)
         bh_rc rc;
         const char *says;
     } steps[] = {
-        { "release what waits", BH_OP_JOB_RELEASE, BH_CONFLICT, "job 1 is pending, and not held" },
+        { "release what waits", BH_OP_JOB_RELEASE, BH_CONFLICT, "job 1 is pending, not held" },
         { "cancel", BH_OP_JOB_CANCEL, BH_OK, NULL },
         { "cancel again", BH_OP_JOB_CANCEL, BH_CONFLICT, "job 1 has ended already: cancelled" },
         { "release", BH_OP_JOB_RELEASE, BH_CONFLICT, "job 1 has ended already: cancelled" },

@@ -429,7 +429,7 @@ a_bound_session_wants_its_certificate(void **state)
     session = accounts_fixture_text_of(&s, "session");
     BH_CHECK_EQ("with it", accounts_use(session, 7), 200);
     BH_CHECK_EQ("with another", accounts_use(session, 8), 401);
-    BH_CHECK("as one that is over", strstr(s.text, "the session is over"));
+    BH_CHECK("as one that is over", strstr(s.text, "the session has ended"));
     BH_CHECK_EQ("without", accounts_use(session, 0), 401);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session, .uid = 2003);
     BH_CHECK_EQ("on the socket", s.status, 401);

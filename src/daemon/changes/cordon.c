@@ -36,7 +36,8 @@ bh_cordon_run(struct bh_core *core, const struct bh_command *command, struct bh_
     entry.note = command->cordon->reason;
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT)
-        return bh_err_set(err, BH_CONFLICT, "the GPU is being reset or tested: clear its fault afterwards");
+        return bh_err_set(err, BH_CONFLICT,
+                          "the GPU is being reset or tested: clear its fault when that is done");
     if (rc != BH_OK)
         return rc;
     ret_answer->held = event.u.cordon.held;

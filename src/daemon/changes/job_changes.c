@@ -12,10 +12,10 @@ job_changes_explain_state(bh_job_id job, const char *state, bool ended, struct b
 {
     if (ended) {
         bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already: %.20s", job.v, state);
-        return bh_err_hint(err, "`bulkhead why %" PRIu64 "` says how", job.v);
+        return bh_err_hint(err, "`bulkhead why %" PRIu64 "` explains how", job.v);
     }
-    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is %.20s, and not held", job.v, state);
-    return bh_err_hint(err, "only a job of `submit --hold` is released");
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is %.20s, not held", job.v, state);
+    return bh_err_hint(err, "only a job from `submit --hold` can be released");
 }
 
 /* The refusal is recorded, and names the state. */

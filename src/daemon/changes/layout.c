@@ -25,9 +25,7 @@ layout_declare(struct layout_change *change, const struct bh_ev_layout *gpu_layo
     rc = bh_core_step(change->core, &change->entry, &event, err);
     if (rc == BH_OK || bh_core_is_fatal(rc))
         return rc;
-    return bh_err_set(err, BH_IO,
-                      "the layout of GPU %s could not be declared: the others' is "
-                      "not, either",
+    return bh_err_set(err, BH_IO, "the layout of GPU %s could not be declared, so no layout was",
                       bh_catalog_name_of(change->core->catalog, BH_NAME_GPU, gpu_layout->gpu.v));
 }
 
@@ -78,7 +76,7 @@ roll_back(struct layout_change *change, struct bh_err *err)
         return rc;
     if (!last)
         return bh_err_set(err, BH_CONFLICT, "no layout was ever applied");
-    return bh_err_set(err, BH_CONFLICT, "change %" PRIu32 " was taken back already", last);
+    return bh_err_set(err, BH_CONFLICT, "change %" PRIu32 " was undone already", last);
 }
 
 bh_rc

@@ -28,13 +28,13 @@ retention_check_policy(const struct bh_core *core, struct bh_err *err)
 
     if (core->config->audit_retention == 0) {
         bh_err_set(err, BH_CONFLICT, "the audit log is kept for ever");
-        return bh_err_hint(err, "audit_retention in bulkheadd.conf says how long at least");
+        return bh_err_hint(err, "audit_retention in bulkheadd.conf sets how long");
     }
     for (uint32_t i = 0; i < site->tenants.count; i++)
         if (tenants[i].legal_hold) {
             bh_err_set(err, BH_CONFLICT, "%.80s is under a legal hold", tenants[i].name);
-            return bh_err_hint(err, "records of all tenants stand in one log: nothing of it is "
-                                    "pruned meanwhile");
+            return bh_err_hint(
+                err, "records of all tenants are in one log, so none is pruned until the hold ends");
         }
     return BH_OK;
 }
@@ -110,7 +110,7 @@ retention_find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], s
         return rc;
     rc = bh_snapshot_check(core, &snapshot, err);
     if (rc != BH_OK && rc != BH_NOT_FOUND) {
-        bh_err_wrap(err, "no start is possible without these records");
+        bh_err_wrap(err, "a start needs these records");
         return err->rc = BH_CONFLICT;
     }
     rc = BH_OK;

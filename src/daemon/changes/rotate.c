@@ -39,8 +39,8 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
     entry.obj = (struct bh_record_object){ .type = "site" };
     rc = rotate_key(core, &entry, NULL, &count, err);
     if (rc == BH_CONFLICT && !core->ring.root.replaceable)
-        return bh_err_hint(err, "stop the daemon, bulkheadd --rotate-root FILE, then replace "
-                                "the credential by FILE");
+        return bh_err_hint(
+            err, "stop the daemon, run bulkheadd --rotate-root FILE, then replace the credential with FILE");
     if (rc != BH_OK)
         return rc;
     ret_answer->keys = (uint32_t)count;

@@ -144,12 +144,12 @@ shred_find_name(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 
     s->of_name = true;
     if (!shred_read_name(s, text)) {
-        bh_err_set(err, BH_NOT_FOUND, "name: there is no \"%.80s\"", text);
-        return bh_err_hint(err, "say what it names: tenant:, principal:, group: or dataset:NAME");
+        bh_err_set(err, BH_NOT_FOUND, "name: no such name: \"%.80s\"", text);
+        return bh_err_hint(err, "write tenant:, principal:, group: or dataset:NAME");
     }
     if (bh_catalog_find(s->core->catalog, s->kind, strchr(text, ':') + 1)) {
         bh_err_set(err, BH_CONFLICT, "\"%.80s\" is in use", text);
-        return bh_err_hint(err, "take it out of the site file first");
+        return bh_err_hint(err, "remove it from the site file first");
     }
     snprintf(s->meta, sizeof s->meta, "shred.name.%d.%" PRIu32, (int)s->kind, s->name);
     s->ids = bh_arena_alloc(arena, sizeof *s->ids);
@@ -203,7 +203,7 @@ shred_find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
     const struct bh_shred_request *request = s->command->shred;
 
     if (!shred_find_tenant(s->core, request->tenant, &s->tenant))
-        return bh_err_set(err, BH_NOT_FOUND, "tenant: there never was a \"%.80s\"", request->tenant);
+        return bh_err_set(err, BH_NOT_FOUND, "tenant: no tenant was ever named \"%.80s\"", request->tenant);
     if (!shred_read_month(request->month, &s->month, &s->erasure))
         return bh_err_set(err, BH_INVALID,
                           "month: \"%.20s\" is neither a month such as "
@@ -244,7 +244,7 @@ shred_check_hold(const struct shredding *s, struct bh_err *err)
         if (tenants[i].legal_hold
             && (s->of_name || shred_is_within(tenants[i].name, s->command->shred->tenant))) {
             bh_err_set(err, BH_CONFLICT, "%.80s is under a legal hold", tenants[i].name);
-            return bh_err_hint(err, "legal_hold in the site file says so");
+            return bh_err_hint(err, "legal_hold in the site file sets it");
         }
     return BH_OK;
 }
@@ -405,7 +405,7 @@ shred_find_proposal(const struct shredding *s, struct bh_arena *arena, struct pr
         && sscanf(value, "%" SCNu32 " %" SCNu32 " %" SCNu64, &ret->principal, &ret->month, &ret->asked_ns)
                == 3)
         return BH_OK;
-    return bh_err_set(err, BH_NOT_FOUND, "there is no such request");
+    return bh_err_set(err, BH_NOT_FOUND, "no such request is pending");
 }
 
 /* Nor does root confirm, unless it is a principal of the site that holds the verb as such. */
@@ -421,8 +421,8 @@ shred_check_person(const struct shredding *s, struct bh_err *err)
     bh_catalog_put(s->core->catalog, dir);
     if (may)
         return BH_OK;
-    bh_err_set(err, BH_DENIED, "root does not count as the second person");
-    return bh_err_hint(err, "a different administrator of the site confirms, by their own role");
+    bh_err_set(err, BH_DENIED, "root cannot confirm as the second administrator");
+    return bh_err_hint(err, "a second administrator of the site must confirm, with a role of their own");
 }
 
 static bh_rc
@@ -435,14 +435,13 @@ shred_check_confirmation(const struct shredding *s, struct bh_arena *arena, stru
     if (rc != BH_OK)
         return rc;
     if (bh_core_now(s->core) - proposal.asked_ns > lifetime_ns)
-        return bh_err_set(err, BH_CONFLICT, "that was asked for more than a day ago");
+        return bh_err_set(err, BH_CONFLICT, "the request is more than a day old");
     shred_make_token(s, &proposal, token);
     if (proposal.month != s->month || strcmp(token, s->command->shred->token) != 0)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the token is of other keys than these, or of an earlier request");
+        return bh_err_set(err, BH_CONFLICT, "the token is for different keys, or from an earlier request");
     if (proposal.principal == s->command->caller.subject.principal.v) {
-        bh_err_set(err, BH_DENIED, "who asked does not confirm");
-        return bh_err_hint(err, "another administrator of the site does");
+        bh_err_set(err, BH_DENIED, "the administrator who requested it cannot confirm it");
+        return bh_err_hint(err, "a second administrator of the site must confirm");
     }
     return shred_check_person(s, err);
 }

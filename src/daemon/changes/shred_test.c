@@ -446,7 +446,7 @@ a_proposal_grows_old(void **state)
     keys_fixture_must(&f, f.core.store.ops->put_meta(f.core.store.self, "shred.3", "2 0 1000", &f.err));
     keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK_EQ("too old", keys_fixture_shred(&f, "dan", all), BH_CONFLICT);
-    BH_CHECK_STR("says so", f.err.msg, "that was asked for more than a day ago");
+    BH_CHECK_STR("says so", f.err.msg, "the request is more than a day old");
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }

@@ -27,9 +27,9 @@ enum { KEY_SIZE = 24, VALUE_SIZE = 160, LOST_AT_ONCE_MAX = 512, COMMAND_BYTES_MA
 static bh_rc
 record_refuse_idle(const struct bh_job_view *view, struct bh_err *err)
 {
-    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", view->job.v,
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is not running: it is %s", view->job.v,
                bh_job_state_names[view->state]);
-    return bh_err_hint(err, "`bulkhead wait --for start %" PRIu64 "` waits until it does", view->job.v);
+    return bh_err_hint(err, "`bulkhead wait --for start %" PRIu64 "` waits until it runs", view->job.v);
 }
 
 /* The member's lease and node, if it runs. */
@@ -151,7 +151,7 @@ stream_record_begin(struct bh_core *core, const struct bh_command *command, stru
         return bh_command_deny(core, command, whose.tenant,
                                (struct bh_denial){ grant->verb, verdict, BH_REACH_OBJECT }, err);
     if (!bh_view_job(core->state.engine, command->job, &view))
-        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
+        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is not running", command->job.v);
     rc = record_find_member(core, command, &view, &member, err);
     if (rc != BH_OK)
         return rc;

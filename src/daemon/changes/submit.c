@@ -23,12 +23,12 @@ submit_read_spec(const struct bh_directory *dir, const struct bh_command *comman
     const struct bh_dir_sku *sku = bh_directory_sku_named(dir, spec->sku);
 
     if (!spec->tenant)
-        return bh_err_set(err, BH_INVALID, "tenant: say for which tenant the job runs");
+        return bh_err_set(err, BH_INVALID, "tenant: the job names no tenant");
     if (!tenant)
-        return bh_err_set(err, BH_NOT_FOUND, "tenant: there is no \"%.80s\"", spec->tenant);
+        return bh_err_set(err, BH_NOT_FOUND, "tenant: no tenant \"%.80s\"", spec->tenant);
     ret_submit->tenant = tenant->id;
     if (!sku) {
-        bh_err_set(err, BH_NOT_FOUND, "sku: there is no \"%.60s\"", spec->sku);
+        bh_err_set(err, BH_NOT_FOUND, "sku: no SKU \"%.60s\"", spec->sku);
         return bh_err_hint(err, "`bulkhead get skus` lists them");
     }
     bh_submission_fill(spec, numbers, sku, now_ns, ret_submit);

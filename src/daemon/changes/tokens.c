@@ -55,7 +55,7 @@ tokens_find_owner(struct bh_core *core, const struct bh_command *command, uint32
                                (struct bh_denial){ "token.any", any, BH_REACH_OBJECT }, err);
     *ret_principal = bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, name);
     if (!*ret_principal)
-        return bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\"", name);
+        return bh_err_set(err, BH_NOT_FOUND, "principal: no principal \"%.60s\"", name);
     return bh_grants_check_token(core, command, (bh_principal_id){ *ret_principal }, err);
 }
 
@@ -68,7 +68,7 @@ tokens_find_lifetime(const struct bh_token_request *request, uint64_t *ret_ns, s
     if (request->lifetime)
         rc = bh_parse_span(request->lifetime, ret_ns, err);
     if (rc == BH_OK && (*ret_ns == 0 || *ret_ns > lifetime_most_ns))
-        rc = bh_err_set(err, BH_RANGE, "a token lives at most 90 days and not 0");
+        rc = bh_err_set(err, BH_RANGE, "the lifetime of a token is more than 0 and at most 90 days");
     return rc == BH_OK ? rc : bh_err_wrap(err, "lifetime");
 }
 
@@ -83,10 +83,10 @@ tokens_check_scopes(const struct bh_command *command, struct bh_err *err)
     if (!own)
         return BH_OK;
     if (!scopes || !scopes[0]) /* either means all that its owner may */
-        return bh_err_set(err, BH_DENIED, "scopes: this token cannot make one without scopes");
+        return bh_err_set(err, BH_DENIED, "scopes: this token cannot create one without scopes");
     for (; sscanf(scopes, "%39s%n", word, &used) == 1; scopes += used)
         if (!bh_words_contain(own, word))
-            return bh_err_set(err, BH_DENIED, "scopes: this token does not hold %s", word);
+            return bh_err_set(err, BH_DENIED, "scopes: this token does not have %s", word);
     return BH_OK;
 }
 
@@ -276,7 +276,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command, struct b
     else if (!search.found)
         core->decided = (struct bh_verdict){ false, 0 };
     if (!search.found || !verdict.allow) /* another's is answered as one that there is not */
-        return bh_err_set(err, BH_NOT_FOUND, "there is no token \"%.20s\" of yours", command->token_id);
+        return bh_err_set(err, BH_NOT_FOUND, "you have no token \"%.20s\"", command->token_id);
     search.row.revoked = true;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     rc = tokens_put_row(core, &entry, &search.row, err);

@@ -44,8 +44,8 @@ verify_check_limits(const struct bh_core *core, uint32_t principal, bh_node_id n
     if (verify_count_under_way(core, principal, node) < OF_ONE_MAX
         && verify_count_under_way(core, 0, node) < OF_NODE_MAX)
         return BH_OK;
-    bh_err_set(err, BH_TOO_MANY, "too many tries of walls are under way");
-    return bh_err_hint(err, "wait until they are over: a try takes seconds");
+    bh_err_set(err, BH_TOO_MANY, "too many isolation checks are in progress");
+    return bh_err_hint(err, "wait until they have ended: a check takes seconds");
 }
 
 /* Whether a try of that job, or of that node itself, is under way: then its verdicts are the
@@ -118,7 +118,7 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
         return bh_command_deny(core, command, whose.tenant,
                                (struct bh_denial){ "isolation.verify", verdict, BH_REACH_OBJECT }, err);
     if (!bh_view_job(core->state.engine, command->job, &view) || view.state != BH_JOB_RUNNING)
-        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
+        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is not running", command->job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
     shared = verify_join(core, command->job, (bh_node_id){ 0 }, &of_another);

@@ -102,15 +102,14 @@ caps_count_what_the_engine_has(void **state)
     BH_CHECK_EQ("six are too many",
                 fixture_submit(&f, (struct submission){ "alice", "acme", "small", NULL, 0, 2 }), BH_DENIED);
     BH_CHECK_STR("counted with what is below", f.err.msg,
-                 "policy.max_sku_partitions of acme: 4 small there are, 2 more would be over 5");
+                 "policy.max_sku_partitions of acme: 4 small exist, 2 more would exceed 5");
     BH_CHECK_EQ("of another SKU", fixture_submit(&f, large), BH_OK);
     BH_CHECK_EQ("acme's third job", fixture_submit(&f, large), BH_DENIED);
-    BH_CHECK_STR("why", f.err.msg, "policy.max_jobs of acme: 2 jobs there are, 1 more would be over 2");
+    BH_CHECK_STR("why", f.err.msg, "policy.max_jobs of acme: 2 jobs exist, 1 more would exceed 2");
     BH_CHECK_EQ("the site's third", fixture_submit(&f, others), BH_OK);
     BH_CHECK_EQ("the site's fourth", fixture_submit(&f, others), BH_OK);
     BH_CHECK_EQ("the site's fifth", fixture_submit(&f, others), BH_DENIED);
-    BH_CHECK_STR("why not", f.err.msg,
-                 "policy.max_jobs of the site: 4 jobs there are, 1 more would be over 4");
+    BH_CHECK_STR("why not", f.err.msg, "policy.max_jobs of the site: 4 jobs exist, 1 more would exceed 4");
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }

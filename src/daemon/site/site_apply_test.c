@@ -510,7 +510,7 @@ what_happens_to_jobs_is_said_before(void **state)
     assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     view.job = f.answer.job;
     BH_CHECK_EQ("the SKU, tried", apply_as(&f, without_sku, dry), BH_CONFLICT);
-    BH_CHECK_STR("why", f.err.msg, "small: 1 job still wants small");
+    BH_CHECK_STR("why", f.err.msg, "small: 1 job still uses small");
     BH_CHECK("what to do", strstr(f.err.hint, "wait, or cancel them"));
     BH_CHECK_EQ("with --prune too", apply_as(&f, without_sku, prune), BH_CONFLICT);
     BH_CHECK_EQ("the tenant, tried", apply_as(&f, without_train, dry), BH_OK);

@@ -39,7 +39,7 @@ conf_check_text(const char *name, const char *text, bool path, struct bh_err *er
         return bh_err_set(err, BH_RANGE, "%s is longer than %d bytes", name, BH_CONF_PATH_MAX);
     for (const char *at = text; *at; at++) {
         if (iscntrl((unsigned char)*at))
-            return bh_err_set(err, BH_INVALID, "%s holds a control character", name);
+            return bh_err_set(err, BH_INVALID, "%s contains a control character", name);
     }
     if (path && *text && *text != '/')
         return bh_err_set(err, BH_INVALID, "%s must be an absolute path", name);
@@ -61,7 +61,7 @@ conf_check_list(const char *name, const struct bh_param_list *list, bool path, s
     for (uint32_t i = 0; i < list->count && rc == BH_OK; i++) {
         rc = conf_check_text(name, list->items[i], path, err);
         if (rc == BH_OK && strchr(list->items[i], ',') && !conf_may_have_comma(name)) {
-            rc = bh_err_set(err, BH_INVALID, "%s holds a comma: \"%.80s\"", name, list->items[i]);
+            rc = bh_err_set(err, BH_INVALID, "%s contains a comma: \"%.80s\"", name, list->items[i]);
             (void)bh_err_hint(err, "write a line for each: %s = ...", name);
         }
     }
@@ -127,10 +127,10 @@ conf_check_owner(const char *path, struct bh_err *err)
     struct stat st;
 
     if (stat(path, &st) != 0)
-        return bh_err_errno(err, "look at %s", path);
+        return bh_err_errno(err, "inspect %s", path);
     if (geteuid() != 0 || (st.st_uid == 0 && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0))
         return BH_OK;
-    bh_err_set(err, BH_DENIED, "%s can be written by others than root", path);
+    bh_err_set(err, BH_DENIED, "%s can be written by users other than root", path);
     return bh_err_hint(err, "chown root %s; chmod go-w %s", path, path);
 }
 
@@ -163,7 +163,7 @@ bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
     bh_buf_init(&text, BH_CONF_BYTES_MAX + 1);
     rc = bh_file_read(path, BH_CONF_BYTES_MAX, &text, err);
     if (rc == BH_OK && text.length > 0 && memchr(text.bytes, '\0', text.length))
-        rc = bh_err_set(err, BH_INVALID, "%s holds a NUL byte", path);
+        rc = bh_err_set(err, BH_INVALID, "%s contains a NUL byte", path);
     if (rc == BH_OK)
         rc = bh_conf_parse(path, text.length > 0 ? bh_buf_text(&text) : "", arena, ret_conf, err);
     bh_buf_fini(&text);

@@ -37,10 +37,11 @@ test_lines(void **state)
           "f: state_dir must be an absolute path" },
         { "program by name", "runtime = crun\n", BH_OK, "" },
         { "two folders on a line", "mount_roots = /a, /b\n", BH_INVALID,
-          "f: mount_roots holds a comma: \"/a, /b\"" },
-        { "two GPUs on a line", "gpus = GPU-1,GPU-2\n", BH_INVALID, "f: gpus holds a comma: " },
+          "f: mount_roots contains a comma: \"/a, /b\"" },
+        { "two GPUs on a line", "gpus = GPU-1,GPU-2\n", BH_INVALID, "f: gpus contains a comma: " },
         { "comma in a value", "driver_env = A=b,c\n", BH_OK, "" },
-        { "control character", "state_dir = /a\x1b[2J\n", BH_INVALID, "f: state_dir holds a control character" },
+        { "control character", "state_dir = /a\x1b[2J\n", BH_INVALID, "f: state_dir contains a control "
+                                                                      "character" },
     };
     /* clang-format on */
 

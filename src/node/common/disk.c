@@ -17,7 +17,7 @@ bh_disk_of(const char *devices, const char *path, uint32_t *ret_major, uint32_t 
     struct stat st;
 
     if (stat(path, &st) != 0)
-        return bh_err_errno(err, "look at %s", path);
+        return bh_err_errno(err, "inspect %s", path);
     bh_path_format(folder, sizeof folder, "%.200s/%u:%u", devices, major(st.st_dev), minor(st.st_dev));
     bh_path_format(file, sizeof file, "%s/partition", folder);
     bh_path_format(file, sizeof file, "%s/%s", folder, access(file, F_OK) == 0 ? "../dev" : "dev");
@@ -25,5 +25,5 @@ bh_disk_of(const char *devices, const char *path, uint32_t *ret_major, uint32_t 
     if (bh_file_read(file, sizeof memory - 1, &text, err) == BH_OK && bh_buf_text(&text)
         && sscanf(memory, "%u:%u", ret_major, ret_minor) == 2)
         return BH_OK;
-    return bh_err_set(err, BH_UNAVAILABLE, "%.100s is on no disk whose use can be limited", path);
+    return bh_err_set(err, BH_UNAVAILABLE, "%.100s is not on a disk whose use can be limited", path);
 }

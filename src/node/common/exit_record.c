@@ -40,7 +40,7 @@ bh_exit_record_reserve(const char *folder, struct bh_err *err)
     if (fd < 0)
         return bh_err_errno(err, "create %s", path);
     if (fallocate(fd, 0, 0, RECORD_MAX) != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-        return bh_err_errno(err, "take room for %s", path);
+        return bh_err_errno(err, "allocate space for %s", path);
     return BH_OK;
 }
 

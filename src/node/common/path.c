@@ -118,7 +118,7 @@ path_open_as_user(const struct bh_path_request *request, int root_fd, const char
 
     if (!path_use_credentials(&theirs)) {
         (void)path_use_credentials(&own);
-        return bh_err_set(err, BH_DENIED, "cannot look at %s as user %u", request->path, theirs.uid);
+        return bh_err_set(err, BH_DENIED, "cannot inspect %s as user %u", request->path, theirs.uid);
     }
     fd = *rest ? path_open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
                : fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
@@ -200,7 +200,7 @@ bh_path_make_below(const char *root, const char *target, struct bh_err *err)
         if (folder >= 0 && !*at)
             return BH_OK;
     }
-    return bh_err_errno(err, "make the place %s", target);
+    return bh_err_errno(err, "make the mount point %s", target);
 }
 
 /* ---- private copies of mounts ---- */

@@ -35,8 +35,8 @@ address_fault(const struct bh_registry *registry)
     if (registry->plain && address && bytes[0] == LOOPBACK_NET)
         return NULL;
     if (registry->plain)
-        return "is without TLS, which only addresses of the loopback may be";
-    return address ? "is an address: give the registry's name, which its certificate has" : NULL;
+        return "is without TLS, which is allowed for loopback addresses only";
+    return address ? "is an address: use the registry's name, as in its certificate" : NULL;
 }
 
 bh_rc
@@ -52,7 +52,7 @@ bh_registry_parse(const char *entry, bool repository, struct bh_registry *ret_re
     registry.repository = text[host] == '/' ? text + host + 1 : "";
     if (!fault && text[host] == '/')
         fault = repository ? bh_image_repository_fault(registry.repository, strlen(registry.repository))
-                           : "has a repository, and hosts have none";
+                           : "has a repository, which hosts do not have";
     if (!fault)
         fault = address_fault(&registry);
     if (fault)
@@ -106,9 +106,11 @@ bh_registries_find(const struct bh_conf *conf, const char *path, struct bh_regis
         *ret_registry = registry;
         return BH_OK;
     }
-    bh_err_set(err, BH_DENIED, "no registry of this node has %.100s", path);
-    return bh_err_hint(err, conf->registries.count
-                                ? "registries of node.conf lists those that images may come from"
-                                : "registries of node.conf is empty, so images come from no "
-                                  "registry: the administrator can list it there");
+    bh_err_set(err, BH_DENIED, "no registry of this node covers %.100s", path);
+    return bh_err_hint(
+        err,
+        conf->registries.count
+            ? "registries in node.conf lists the allowed ones"
+            : "registries in node.conf is empty, so images cannot come from registries: the administrator "
+              "can list it there");
 }

@@ -27,12 +27,12 @@ test_parse(void **state)
         { "http:10.0.0.1:5000", .message = "\"http:10.0.0.1:5000\" is without TLS" },
         { "http:localhost:5000", .message = "\"http:localhost:5000\" is without TLS" },
         { "http://127.0.0.1:5000", .message = "\"http://127.0.0.1:5000\" names no registry" },
-        { "https://nvcr.io", .message = "\"https://nvcr.io\" has a port that is none" },
+        { "https://nvcr.io", .message = "\"https://nvcr.io\" has an invalid port" },
         { "10.0.0.1:5000", .message = "\"10.0.0.1:5000\" is an address" },
         { "127.0.0.1:5000", .message = "\"127.0.0.1:5000\" is an address" },
-        { "nvcr.io/", .message = "\"nvcr.io/\" has a repository that is none" },
-        { "nvcr.io/../a", .message = "\"nvcr.io/../a\" has a repository that is none" },
-        { "*.nvcr.io", .message = "\"*.nvcr.io\" has a registry that is none" },
+        { "nvcr.io/", .message = "\"nvcr.io/\" has an invalid repository" },
+        { "nvcr.io/../a", .message = "\"nvcr.io/../a\" has an invalid repository" },
+        { "*.nvcr.io", .message = "\"*.nvcr.io\" has an invalid registry" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -94,8 +94,8 @@ test_conf(void **state)
         bh_rc rc;
         const char *message;
     } cases[] = {
-        { "none", "", BH_DENIED, "registries of node.conf is empty" },
-        { "another", "registries = docker.io\n", BH_DENIED, "registries of node.conf lists" },
+        { "none", "", BH_DENIED, "registries in node.conf is empty" },
+        { "another", "registries = docker.io\n", BH_DENIED, "registries in node.conf lists" },
         { "a host is no registry", "registry_hosts = nvcr.io\n", BH_DENIED, "is empty" },
         { "the second", "registries = docker.io\nregistries = nvcr.io/nvidia\n", BH_OK, "" },
     };

@@ -26,7 +26,7 @@ claim_own_site(const struct bh_node *node, char ret_site[SITE_MAX], struct bh_er
     struct stat root;
 
     if (stat("/", &root) != 0)
-        return bh_err_errno(err, "look at /");
+        return bh_err_errno(err, "inspect /");
     bh_path_format(ret_site, SITE_MAX, "%u:%u:%llu %s", major(root.st_dev), minor(root.st_dev),
                    (unsigned long long)root.st_ino, node->conf.state_dir);
     return BH_OK;
@@ -67,10 +67,11 @@ claim_is_claimed(const struct bh_node *node, const char *site, const char *by, s
 
     bh_err_set(err, BH_CONFLICT, "control group %.80s belongs to the site of %.160s, whose %s",
                node->conf.cgroup_parent, blank ? blank + 1 : "another bulkhead-node", by);
-    return bh_err_hint(err,
-                       "give this site one of its own: cgroup_parent = %.80s-2 in its node.conf; "
-                       "or end the other site and its jobs",
-                       node->conf.cgroup_parent);
+    return bh_err_hint(
+        err,
+        "give this site a separate one: cgroup_parent = %.80s-2 in its node.conf; or end the other site "
+        "and its jobs",
+        node->conf.cgroup_parent);
 }
 
 /* A file of the group that root alone can open, for the lock: one that others may open they may

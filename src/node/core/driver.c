@@ -170,7 +170,7 @@ bh_driver_gather(const struct bh_driver_places *places, const char *parent, char
         bh_path_format(folder, sizeof folder, "%.300s/%.200s", parent, strrchr(real, '/') + 1);
         rc = driver_make_folder(places->items[i], folder, err);
         if (rc != BH_OK)
-            return bh_err_wrap(err, "gather the driver's libraries");
+            return bh_err_wrap(err, "collect the driver's libraries");
         driver_remove_others(parent, strrchr(real, '/') + 1);
         bh_path_format(ret_folder, BH_NODE_PATH_MAX, "%s", folder);
         return BH_OK;

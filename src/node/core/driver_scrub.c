@@ -49,6 +49,8 @@ bh_driver_scrub_check(const struct bh_node *node, struct bh_err *err)
     if (node->conf.driver_scrub_off || bh_driver_scrub_read(node) != BH_DRIVER_SCRUB_OFF)
         return BH_OK;
     bh_err_set(err, BH_DENIED, "the driver's own clearing of freed memory is switched off");
-    return bh_err_hint(err, "take RMDisableScrubOnFree and its kin out of NVreg_RegistryDwords, "
-                            "or set driver_scrub_off = 1 in node.conf");
+    return bh_err_hint(
+        err,
+        "remove RMDisableScrubOnFree and similar keys from NVreg_RegistryDwords, or set driver_scrub_off = "
+        "1 in node.conf");
 }

@@ -132,12 +132,12 @@ host_check_component(int fd, const char *path, bool last, struct bh_err *err)
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return bh_err_errno(err, "look at %s", path);
+        return bh_err_errno(err, "inspect %s", path);
     if (st.st_uid != 0)
         return bh_err_set(err, BH_DENIED, "%s belongs to user %u and not to root", path, st.st_uid);
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (!last && (st.st_mode & S_ISVTX)))
         return BH_OK;
-    bh_err_set(err, BH_DENIED, "%s can be written by others than root", path);
+    bh_err_set(err, BH_DENIED, "%s can be written by users other than root", path);
     return bh_err_hint(err, "chmod go-w %s", path);
 }
 
@@ -165,7 +165,7 @@ bh_host_check_folder(const char *path, struct bh_err *err)
         next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         at += length;
         if (next < 0 && (errno == ELOOP || errno == ENOTDIR))
-            return bh_err_set(err, BH_DENIED, "%.*s is no folder, or a symbolic link", (int)(at - path),
+            return bh_err_set(err, BH_DENIED, "%.*s is not a folder, or is a symbolic link", (int)(at - path),
                               path);
         if (next < 0)
             return bh_err_errno(err, "open %.*s", (int)(at - path), path);
@@ -187,7 +187,7 @@ bh_host_isolate(struct bh_node *node, struct bh_err *err)
     }
     bh_path_format(unified, sizeof unified, "%s/unified", node->conf.cgroup_mount);
     if (umount2(unified, MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
-        return bh_err_errno(err, "take off %s", unified);
+        return bh_err_errno(err, "unmount %s", unified);
     return bh_path_mount_tmpfs("bulkhead-boxes", node->sandboxes, 0711, err);
 }
 

@@ -105,7 +105,7 @@ journal_replay(struct bh_order_journal *journal, const struct bh_buf *text, bh_o
     }
     journal->size = at;
     if (at < text->length && ftruncate(journal->fd, (off_t)at) != 0)
-        return bh_err_errno(err, "cut the torn end of %s", journal->path);
+        return bh_err_errno(err, "cut the incomplete end of %s", journal->path);
     return BH_OK;
 }
 
@@ -209,7 +209,7 @@ bh_order_journal_reserve(struct bh_order_journal *journal, struct bh_err *err)
     if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)wanted) != 0) {
         if (errno == EOPNOTSUPP || errno == ENOSYS)
             return BH_OK;
-        return bh_err_errno(err, "take room for %s", journal->path);
+        return bh_err_errno(err, "allocate space for %s", journal->path);
     }
     journal->reserved = wanted;
     return BH_OK;

@@ -55,7 +55,7 @@ bh_limits_io(const struct bh_conf *conf, struct bh_sandbox *sandbox, struct bh_e
         return BH_OK;
     sandbox->io_bytes = (uint64_t)conf->io_mib_s << 20;
     rc = bh_disk_of("/sys/dev/block", folder, &sandbox->io_major, &sandbox->io_minor, err);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "io_mib_s of node.conf");
+    return rc == BH_OK ? rc : bh_err_wrap(err, "io_mib_s in node.conf");
 }
 
 void

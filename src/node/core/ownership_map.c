@@ -94,7 +94,7 @@ bh_rc
 bh_ownership_map_reserve(struct bh_ownership_map *table, struct bh_err *err)
 {
     if (table->count >= BH_OWNERSHIP_GPUS_MAX)
-        return bh_err_set(err, BH_FULL, "the node knows %u GPUs already", table->count);
+        return bh_err_set(err, BH_FULL, "the node has %u GPUs already", table->count);
     if (!bh_vec_reserve(&table->items, &table->capacity, table->count + 1, BH_OWNERSHIP_GPUS_MAX))
         return bh_err_set(err, BH_FULL, "out of memory");
     return BH_OK;

@@ -270,7 +270,7 @@ rootfs_build_extra(struct bh_rootfs *rootfs, const struct bh_conf *conf, struct 
 
         rc = bh_path_target_check(path, err);
         if (rc == BH_OK && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
-            rc = bh_err_set(err, BH_INVALID, "host_paths: %s is no folder", path);
+            rc = bh_err_set(err, BH_INVALID, "host_paths: %s is not a folder", path);
         if (rc == BH_OK)
             rc = rootfs_add_mount(rootfs, path, path, err);
     }

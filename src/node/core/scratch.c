@@ -78,11 +78,11 @@ scratch_check_tenant(const struct bh_node *node, const struct bh_job *job, const
     /* not how much the others have: they may be behind a boundary */
     bh_err_set(err, bytes > most ? BH_RANGE : BH_QUOTA,
                "%" PRIu64 " MiB are more than %sthis tenant's part of the node's scratch, %" PRIu64
-               " MiB, which all under %s have together",
+               " MiB for all tenants under %s",
                bytes >> 20, bytes > most ? "" : "is left of ", most >> 20,
                *job->record.party ? job->record.party : "it");
     return bh_err_hint(err, bytes > most ? "ask for less; scratch_tenant_share in node.conf is the limit"
-                                         : "it is tried again when a job on the node has ended");
+                                         : "it is retried when a job on the node has ended");
 }
 
 bh_rc
@@ -142,7 +142,7 @@ scratch_attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
         if (device < 0 || errno != EBUSY)
             return bh_err_errno(err, "attach %s", ret_path);
     }
-    return bh_err_set(err, BH_IO, "others take every free loop device");
+    return bh_err_set(err, BH_IO, "other processes take every free loop device");
 }
 
 bh_rc

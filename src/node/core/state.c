@@ -111,7 +111,7 @@ state_grow(const struct state_table *table, struct bh_err *err)
 
     BH_ASSERT(table->count <= capacity && capacity <= table->max);
     if (table->count >= table->max)
-        return bh_err_set(err, BH_FULL, "the node's tables hold no more than %u", table->max);
+        return bh_err_set(err, BH_FULL, "the node's tables are full: at most %u", table->max);
     grown = bh_vec_grow(*table->items, table->size, &capacity, table->count + 1, table->max);
     if (!grown)
         return bh_err_set(err, BH_FULL, "out of memory");
@@ -429,7 +429,7 @@ bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t c
     bh_rc rc = BH_OK;
 
     if (getrandom(&record.generation, sizeof record.generation, 0) != sizeof record.generation)
-        return bh_err_errno(err, "draw the number of a course of things");
+        return bh_err_errno(err, "draw the number of the run");
     for (uint32_t i = 0; i < state->ownership.count && rc == BH_OK; i++)
         rc = state_forget_owners_of_gpu(state, &state->ownership.items[i], err);
     record.changes = (state->changes > changes ? state->changes : changes) + 1;

@@ -58,12 +58,12 @@ gpu_await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu
     if (rc != BH_OK)
         return rc;
     if (frame.number != BH_GPU_MSG_RESPONSE)
-        return bh_err_set(err, BH_INVALID, "message %u is no answer", frame.number);
+        return bh_err_set(err, BH_INVALID, "message %u is not an answer", frame.number);
     rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), answer, arena, err);
     if (rc != BH_OK)
         return rc;
     if (answer->call != call)
-        return bh_err_set(err, BH_INVALID, "an answer to another request");
+        return bh_err_set(err, BH_INVALID, "an answer to a different request");
     return BH_OK;
 }
 
@@ -196,7 +196,7 @@ gpu_prepare(struct gpu_request *ret_request, enum bh_gpu_message_kind kind, cons
 {
     *ret_request = (struct gpu_request){ .kind = kind, .arena = arena };
     if (strlen(gpu) >= sizeof ret_request->ask.gpu)
-        return bh_err_set(err, BH_NOT_FOUND, "no GPU has the name %s", gpu);
+        return bh_err_set(err, BH_NOT_FOUND, "no GPU is named %s", gpu);
     memcpy(ret_request->ask.gpu, gpu, strlen(gpu) + 1);
     return BH_OK;
 }
@@ -351,7 +351,7 @@ gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_heal
     if (rc != BH_OK)
         return rc;
     if (request.answer.healths.count != 1)
-        return bh_err_set(err, BH_IO, "the gpu child did not tell the health of %s", gpu);
+        return bh_err_set(err, BH_IO, "the gpu child did not report the health of %s", gpu);
     *ret_health = *(const struct bh_device_health *)request.answer.healths.items;
     return BH_OK;
 }

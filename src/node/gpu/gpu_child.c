@@ -163,7 +163,7 @@ child_answer_frame(struct gpu_child_child *child, struct bh_link *link, const st
     bh_rc rc;
 
     if (frame->number >= BH_COUNT(requests) || !requests[frame->number])
-        return bh_err_set(err, BH_INVALID, "message %u is no request", frame->number);
+        return bh_err_set(err, BH_INVALID, "message %u is not a request", frame->number);
     rc = bh_frame_decode(frame, bh_gpu_message_fields(frame->number), &ask, arena, err);
     if (rc != BH_OK)
         return rc;
@@ -260,7 +260,7 @@ child_stand_apart(struct bh_err *err)
     if (apart)
         return BH_OK;
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return bh_err_errno(err, "make mounts of its own");
+        return bh_err_errno(err, "make a mount namespace");
     apart = true;
     return BH_OK;
 }

@@ -219,8 +219,8 @@ static const struct {
     { "dies at once", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: " },
     { "dies asked", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: the peer closed the connection" },
     { "answers another", LONG, BH_UNCERTAIN,
-      "the gpu child was killed in scan: an answer to another request" },
-    { "asks", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: message 1 is no answer" },
+      "the gpu child was killed in scan: an answer to a different request" },
+    { "asks", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: message 1 is not an answer" },
     { "speaks HTTP", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: frame of " },
 };
 

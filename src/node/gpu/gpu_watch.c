@@ -63,7 +63,7 @@ gpu_watch_receive_event(struct bh_gpu_client *client, struct bh_gpu_watcher *wat
     if (rc == BH_TIMEOUT)
         return rc;
     if (rc == BH_OK && frame.number != BH_GPU_MSG_EVENT)
-        rc = bh_err_set(err, BH_INVALID, "message %u is no event", frame.number);
+        rc = bh_err_set(err, BH_INVALID, "message %u is not an event", frame.number);
     if (rc == BH_OK)
         rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &event, arena, err);
     if (rc == BH_OK) {

@@ -26,7 +26,7 @@
 enum { OPERATIONS_MAX = 16, LEAST_BRANCH = 570, WHY_MAX = 300 };
 #define PROBE_POLL_INTERVAL (2 * BH_NS_PER_MS)
 
-static const char helper_stuck[] = "a helper sits in the driver and does not end";
+static const char helper_stuck[] = "a helper hangs in the driver";
 
 /* A job on its way out or back. */
 struct operation {
@@ -61,7 +61,7 @@ bh_checkpoints_new(void)
     struct bh_checkpoint_runs *checkpoints = calloc(1, sizeof *checkpoints);
 
     BH_ASSERT(checkpoints);
-    snprintf(checkpoints->missing, sizeof checkpoints->missing, "not looked for yet");
+    snprintf(checkpoints->missing, sizeof checkpoints->missing, "not checked yet");
     return checkpoints;
 }
 
@@ -107,7 +107,7 @@ checkpoint_has_calls(const struct bh_node *node, char *ret_why, size_t size)
     if (!node->conf.checkpoint)
         snprintf(ret_why, size, "checkpoint = 0 in node.conf");
     else if (bh_driver_parse(driver, &version, &ignored) != BH_OK)
-        snprintf(ret_why, size, "the driver's version is not known");
+        snprintf(ret_why, size, "the driver's version is unknown");
     else if (version.branch < LEAST_BRANCH)
         snprintf(ret_why, size, "driver %.40s is older than %d", driver, LEAST_BRANCH);
     else if (*node->checkpoints->missing)
@@ -185,12 +185,12 @@ checkpoint_has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib
     if (headroom < mib)
         snprintf(ret_why, size,
                  "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
-                 " MiB that are left of the job's memory limit",
+                 " MiB left of the job's memory limit",
                  mib, headroom);
     else if (available < mib)
         snprintf(ret_why, size,
                  "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
-                 " MiB of main memory that this machine has left",
+                 " MiB left of this machine's main memory",
                  mib, available);
     return headroom >= mib && available >= mib;
 }
@@ -202,7 +202,7 @@ checkpoint_can_go(const struct bh_node *node, const struct bh_job *job, const st
     if (!checkpoint_has_calls(node, ret_why, size))
         return false;
     if (checkpoint_has_instance(job))
-        snprintf(ret_why, size, "the driver's checkpoint calls do not know MIG instances");
+        snprintf(ret_why, size, "the driver's checkpoint calls do not support MIG instances");
     else if (on_gpu->count > BH_COUNT(on_gpu->pids))
         snprintf(ret_why, size, "%u of its processes use the GPU: more than %d", on_gpu->count,
                  BH_CHECKPOINT_PIDS_MAX);
@@ -385,7 +385,7 @@ checkpoint_end_job(struct bh_node *node, const struct operation *operation)
     bh_log(MEMORY_LOST, BH_U64("lease", operation->lease), BH_STR("why", operation->why));
     if (!job || job->ended)
         return;
-    snprintf(job->unrestored, sizeof job->unrestored, "its GPU memory could not be given back: %.150s",
+    snprintf(job->unrestored, sizeof job->unrestored, "its GPU memory could not be restored: %.150s",
              operation->why);
     bh_utf8_scrub(job->unrestored);
     if (bh_unpack_stop(node, &stop, &err) != BH_OK)
@@ -526,7 +526,7 @@ checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_h
         return rc;
     }
     checkpoint_undo_save(node, operation,
-                         rc == BH_OK ? "it holds the GPU although its memory was put aside" : err->msg);
+                         rc == BH_OK ? "it holds the GPU even though its memory was saved" : err->msg);
     *ret_held = false;
     return BH_OK;
 }
@@ -552,7 +552,7 @@ bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bo
                       struct bh_err *err)
 {
     struct operation *operation = checkpoint_find(node, order->lease);
-    char why[WHY_MAX] = "it has a context on the GPU, or has just begun";
+    char why[WHY_MAX] = "it has a context on the GPU, or has just started";
     bh_rc rc = BH_OK;
 
     bh_node_assert(node);
@@ -614,7 +614,7 @@ bh_checkpoint_resume(struct bh_node *node, const struct bh_msg_lease *order, boo
     rc = BH_OK;
     if (operation->damaged) {
         checkpoint_end_job(node, operation);
-        rc = bh_err_set(err, BH_IO, "its GPU memory could not be given back: %.170s", operation->why);
+        rc = bh_err_set(err, BH_IO, "its GPU memory could not be restored: %.170s", operation->why);
     }
     checkpoint_release(operation);
     return rc;

@@ -172,7 +172,7 @@ run_read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report
     for (const char *at = text; (at = strstr(at, BH_CHECKPOINT_PREFIX)); at++)
         line = at + strlen(BH_CHECKPOINT_PREFIX);
     if (!line || !strchr(line, '\n'))
-        return bh_err_set(err, BH_IO, "the helper died%s%.150s", *text ? ": " : " and said nothing", text);
+        return bh_err_set(err, BH_IO, "the helper died%s%.150s", *text ? ": " : " without a message", text);
     rc = bh_json_decode(line, strcspn(line, "\n"), &bh_checkpoint_report_fields, ret_report, arena, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "the helper's answer");
 }

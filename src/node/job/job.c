@@ -268,7 +268,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (job->ended)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " was stopped before", start->lease);
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
-        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " is running already", start->lease);
     rc = job_make(node, job, start, err);
     if (rc == BH_FULL && err->sys == ENOSPC)
         rc = bh_err_hint(err,
@@ -620,7 +620,7 @@ bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err 
     bh_ns now = bh_time_monotonic();
 
     if (stop->signal > BH_SIGNAL_MAX)
-        return bh_err_set(err, BH_RANGE, "%" PRIu32 " is no signal", stop->signal);
+        return bh_err_set(err, BH_RANGE, "%" PRIu32 " is not a signal", stop->signal);
     BH_ASSERT(!job || !job->unpack);
     if (!job)
         return job_end_unknown(node, stop->lease, err);

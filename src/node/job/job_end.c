@@ -20,7 +20,7 @@ job_end_is_failed_start(struct bh_node *node, struct bh_job *job)
 {
     if (never_reached_barrier(job))
         snprintf(job->failed_check, sizeof job->failed_check,
-                 "its sandbox did not come up: the runtime ended with status %d", job->end.exit_status);
+                 "its sandbox did not start: the runtime ended with status %d", job->end.exit_status);
     bh_order_answer_start(node, job);
     if (!*job->failed_check)
         return false;

@@ -221,7 +221,7 @@ scrub_accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receip
     receipt->result = BH_SCRUB_INTERRUPTED;
     snprintf(receipt->why, sizeof receipt->why, "%.199s", why);
     if (node->conf.scrub_required)
-        return bh_err_set(err, BH_UNAVAILABLE, "not sampled, and scrub_required is set: %.120s", why);
+        return bh_err_set(err, BH_UNAVAILABLE, "not sampled, but scrub_required is set: %.120s", why);
     if (receipt->driver == BH_DRIVER_SCRUB_OFF)
         return bh_err_set(err, BH_UNAVAILABLE, "not sampled, and the driver does not clear memory: %.120s",
                           why);
@@ -252,9 +252,9 @@ scrub_judge(const struct bh_node_partition *partition, const struct bh_scrub_rep
                           report->unfilled, report->samples);
     }
     if (strcmp(report->uuid, partition->uuid) != 0)
-        return bh_err_set(err, BH_IO, "the helper filled %s and not %s", report->uuid, partition->uuid);
+        return bh_err_set(err, BH_IO, "the helper filled %s instead of %s", report->uuid, partition->uuid);
     if (report->bytes < least || report->samples == 0)
-        return bh_err_set(err, BH_IO, "the helper filled %" PRIu64 " bytes only", report->bytes);
+        return bh_err_set(err, BH_IO, "the helper filled only %" PRIu64 " bytes", report->bytes);
     receipt->result = receipt->beside ? BH_SCRUB_PARTIAL : BH_SCRUB_CLEAN;
     return BH_OK;
 }
@@ -320,7 +320,7 @@ scrub_finish(struct bh_node *node, struct scrub *scrub)
     if (scrub->logged)
         return;
     if (bh_helper_sandbox_holds(node, &scrub->record.partition) && scrub->err.rc == BH_OK)
-        bh_err_set(&scrub->err, BH_UNAVAILABLE, "what scrubbed partition %" PRIu64 " does not end",
+        bh_err_set(&scrub->err, BH_UNAVAILABLE, "the helper that scrubbed partition %" PRIu64 " does not end",
                    scrub->request.partition);
     scrub->state = scrub->left ? FREE : OVER;
 }
@@ -438,8 +438,8 @@ static void
 scrub_explain_part(struct bh_msg_receipt *receipt)
 {
     snprintf(receipt->why, sizeof receipt->why,
-             "%" PRIu64 " of %" PRIu64 " MiB: leases that may share the GPU ran beside it and used "
-             "the rest, or were promised it",
+             "%" PRIu64 " of %" PRIu64
+             " MiB: leases that share the GPU used the rest, or it was promised to them",
              receipt->bytes >> 20, receipt->memory_bytes >> 20);
 }
 
@@ -462,7 +462,7 @@ scrub_record_report(struct bh_node *node, struct scrub *scrub, const struct bh_s
     }
     if (report->end == BH_SCRUB_END_NO_LIBRARY || scrub_has_none(receipt, report)) {
         scrub->err.rc = scrub_accept_unsampled(
-            node, receipt, *report->why ? report->why : "others use all memory", &scrub->err);
+            node, receipt, *report->why ? report->why : "other leases use all memory", &scrub->err);
         scrub_conclude(node, scrub);
         return;
     }
@@ -497,9 +497,9 @@ scrub_can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, s
         return true;
     scrub->most = bh_share_slot_free_bytes(node, partition, &beside);
     if (scrub->most == 0)
-        snprintf(ret_why, size,
-                 "leases beside it were promised all memory, and the driver clears "
-                 "what it gives out");
+        snprintf(
+            ret_why, size,
+            "all memory was promised to other leases of the GPU, and the driver clears what it allocates");
     return scrub->most > 0;
 }
 
@@ -655,7 +655,7 @@ scrub_prove_partition(struct bh_node *node, const struct bh_scrub_request *reque
     receipt->method = BH_SCRUB_EARLIER;
     receipt->ended_ns = receipt->begun_ns;
     if (receipt->by_count == 0)
-        snprintf(receipt->why, sizeof receipt->why, "the receipt of its scrub is not known any more");
+        snprintf(receipt->why, sizeof receipt->why, "the receipt of its scrub is lost");
     rc = bh_state_record(&node->state, &record, err);
     if (rc != BH_OK)
         return rc;

@@ -115,7 +115,7 @@ read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report, 
     for (const char *at = text; (at = strstr(at, BH_SCRUB_PREFIX)); at++)
         line = at + strlen(BH_SCRUB_PREFIX);
     if (!line || !strchr(line, '\n'))
-        return bh_err_set(err, BH_IO, "the helper died%s%.150s", *text ? ": " : " and said nothing", text);
+        return bh_err_set(err, BH_IO, "the helper died%s%.150s", *text ? ": " : " without a message", text);
     rc = bh_json_decode(line, strcspn(line, "\n"), &bh_scrub_report_fields, ret_report, arena, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "the helper's answer");
 }

@@ -52,7 +52,7 @@ bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena
     if (rc == BH_UNAVAILABLE)
         log_no_samples(node, gpu, err.msg);
     else if (rc == BH_OK && !ret_busy->known)
-        log_no_samples(node, gpu, "the parts of its processes are more than all");
+        log_no_samples(node, gpu, "the fractions of its processes exceed the whole");
 }
 
 uint32_t
@@ -134,8 +134,8 @@ bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct b
     if (!is_stopped(job))
         return;
     snprintf(why, sizeof why,
-             "it was at work on its GPU %" PRIu32 " %% of the time while others had "
-             "turns, and its own turns were %" PRIu32 " %%",
+             "it used its GPU %" PRIu32
+             " %% of the time in the time slices of others, and its own time slices were %" PRIu32 " %%",
              busy, granted);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED_OUT);
     bh_node_stop_begin(node, job, &(struct bh_node_stop){ BH_END_OVER_TIME, BH_NODE_STOP_GRACE, why });

@@ -131,7 +131,7 @@ stream_check(const struct bh_node_streams *streams, const struct bh_msg_stream *
     uint32_t count = 0;
 
     if (!job || job->ended || !job->running)
-        return bh_err_set(err, BH_CONFLICT, "the job does not run");
+        return bh_err_set(err, BH_CONFLICT, "the job is not running");
     if (job->frozen)
         return bh_err_set(err, BH_CONFLICT, "the job is suspended");
     for (int i = 0; i < BH_NODE_STREAMS_MAX; i++)
@@ -219,7 +219,7 @@ stream_receive_message(struct bh_node_streams *streams, struct one *one)
     if (rc == BH_NOT_FOUND && one->length < REQUEST_MAX)
         return;
     if (rc == BH_OK && (frame.number != BH_MSG_STREAM || used != one->length))
-        rc = bh_err_set(&err, BH_INVALID, "that is no request for a stream");
+        rc = bh_err_set(&err, BH_INVALID, "not a request for a stream");
     if (rc == BH_OK)
         rc = bh_frame_decode(&frame, bh_message_fields(BH_MSG_STREAM), &message, arena, &err);
     if (rc == BH_OK)

@@ -406,7 +406,7 @@ unpack_read_failure(char *text, struct bh_err *err)
     uint64_t rc = 0;
 
     if (!hint)
-        return bh_err_set(err, BH_IO, "unpacking it failed and nobody said why");
+        return bh_err_set(err, BH_IO, "unpacking it failed without a message");
     *message++ = *hint++ = '\0';
     hint[strcspn(hint, "\n")] = '\0';
     if (bh_parse_u64(text, &rc, err) != BH_OK || rc == BH_OK || rc >= BH_BUG)
@@ -491,8 +491,8 @@ bh_unpack_check(struct bh_node *node, struct bh_job *job)
         job->check_at = unpack_next_check(unpack);
         if (bh_time_monotonic() < unpack->give_up_at)
             return;
-        rc = bh_err_set(&err, BH_TIMEOUT, "it was not there within %u seconds", node->conf.image_timeout_s);
-        bh_err_hint(&err, "image_timeout_s of node.conf is the limit");
+        rc = bh_err_set(&err, BH_TIMEOUT, "it was not ready within %u seconds", node->conf.image_timeout_s);
+        bh_err_hint(&err, "image_timeout_s in node.conf is the limit");
     } else {
         rc = unpack_read_report(unpack, &err);
     }

@@ -110,9 +110,10 @@ keeper_check_tenant(struct keeper *keeper, size_t length)
     keeper->log_granted = bh_tenant_logs_free_bytes(&keeper->logs, step);
     if (keeper->log_granted == 0)
         keeper_close_log(
-            keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
-                    "of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; "
-                    "end one of them, or write less");
+            keeper,
+            "running jobs of this tenant, or of others under the same top-level tenant, have filled their "
+            "part of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; end "
+            "one of them, or write less");
 }
 
 static void
@@ -458,6 +459,6 @@ main(int argc, char **argv)
     }
     rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
     if (rc != BH_OK) /* its message names folders of the node, and the log is the tenant's */
-        keeper_write_record("the node could not write down how the job ended");
+        keeper_write_record("the node could not record how the job ended");
     return bh_rc_exit(rc);
 }

@@ -395,8 +395,9 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
         if (known && order_is_being_checked(node, &known->record))
             return BH_OK;
         if (known)
-            return known->done ? BH_OK
-                               : bh_err_set(err, BH_IO, "order %" PRIu64 " cannot be settled", record.order);
+            return known->done
+                       ? BH_OK
+                       : bh_err_set(err, BH_IO, "order %" PRIu64 " cannot be completed", record.order);
     }
     if (orders->count == BH_ORDERS_BATCH_MAX)
         return bh_err_set(err, BH_FULL, "the batch is full");
@@ -507,7 +508,7 @@ order_withdraw_start(struct bh_orders *orders, uint64_t lease)
     if (at == orders->waiting.count)
         return;
     pending.order = orders->waiting.item[at].order;
-    bh_err_set(&pending.err, BH_CONFLICT, "it was stopped before it began");
+    bh_err_set(&pending.err, BH_CONFLICT, "it was stopped before it started");
     bh_pending_orders_remove(&orders->waiting, at);
     bh_scrub_leave(orders->node, pending.order);
     bh_order_answer_with(orders->node, &pending, BH_CONFLICT, false);
@@ -533,7 +534,7 @@ orders_carry_out(struct bh_orders *orders, struct bh_order_pending *pending, boo
                                 || bh_scrub_runs_on(node, gpu)));
     if (rc == BH_OK && !waited && orders->waiting.count == BH_PENDING_ORDERS_MAX
         && (*gpu || ret_effect->waits))
-        rc = bh_err_set(&pending->err, BH_FULL, "%d orders wait already", BH_PENDING_ORDERS_MAX);
+        rc = bh_err_set(&pending->err, BH_FULL, "%d orders are pending already", BH_PENDING_ORDERS_MAX);
     if (rc == BH_OK && waited && pending->number == BH_MSG_START)
         rc = order_record_late(node, pending->message, &ret_effect->waits, &pending->err);
     if (rc == BH_OK && !ret_effect->waits)

@@ -24,7 +24,7 @@ write_line(struct bh_node *node, struct bh_err *err)
     BH_ASSERT(node->order_watermark.fd >= 0);
     snprintf(line, sizeof line, LINE_FORMAT, node->boot, state->generation, state->reached);
     if (pwrite(node->order_watermark.fd, line, LINE_BYTES, 0) != LINE_BYTES)
-        return bh_err_errno(err, "write how far orders have come");
+        return bh_err_errno(err, "write the order watermark");
     node->order_watermark.reached = state->reached;
     return BH_OK;
 }
@@ -38,11 +38,11 @@ doubt(const struct bh_node *node)
     ssize_t got = pread(node->order_watermark.fd, line, LINE_BYTES, 0);
 
     if (got != LINE_BYTES || sscanf(line, "%36s %" SCNx64 " %" SCNx64, boot, &generation, &reached) != 3)
-        return "run_dir has no word of how far it had come";
+        return "run_dir has no order watermark";
     if (strcmp(boot, node->boot) != 0)
-        return "the machine was started anew";
+        return "the machine was restarted";
     return generation != node->state.generation || reached > node->state.reached
-               ? "state_dir is older than what was last done: it was put back"
+               ? "state_dir is older than the last completed order: it was restored"
                : NULL;
 }
 
@@ -90,7 +90,7 @@ bh_order_watermark_compare(struct bh_node *node, uint64_t reported, struct bh_er
         return bh_err_set(err, BH_INVALID, "%" PRIu64 " changes of the ownership map were never reported",
                           reported);
     if (state->ownership.count > 0)
-        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon has a higher count than state_dir: it was put back"),
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon knows of more than state_dir has: it was restored"),
                BH_U64("reported", reported), BH_U64("known", state->changes));
     rc = bh_state_forget_owners(state, state->reached, reported, err);
     if (rc != BH_OK)

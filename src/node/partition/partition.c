@@ -124,7 +124,7 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
         return BH_OK;
     for (uint32_t i = 0; rc == BH_OK && i < count; i++)
         if (bh_trespass_charge(node, partition, processes[i].pid, 0))
-            return bh_err_set(err, BH_CONFLICT, "process %u of a job that was not lent it holds GPU %s",
+            return bh_err_set(err, BH_CONFLICT, "process %u of a job without a lease on it holds GPU %s",
                               processes[i].pid, gpu);
     if (rc != BH_OK)
         return rc;
@@ -145,7 +145,7 @@ partition_check_holders(const struct bh_node *node, const struct bh_node_partiti
                    : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start)
                                                    : NOT_YET_KNOWN;
     holder = bh_placement_holder(node, &placement, 0);
-    return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
+    return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds placement %u of GPU %s",
                                holder->record.lease, wanted->start, wanted->gpu)
                   : bh_occupancy_check_idle(node, &placement, err);
 }
@@ -155,7 +155,7 @@ bh_node_partition_check_allowed(const struct bh_node *node, const char *gpu, str
 {
     if (bh_conf_gpu_allowed(&node->conf, gpu))
         return bh_driver_scrub_check(node, err);
-    bh_err_set(err, BH_DENIED, "GPU %s is not Bulkhead's to change", gpu);
+    bh_err_set(err, BH_DENIED, "Bulkhead may not change GPU %s", gpu);
     return bh_err_hint(err, "the administrator can add gpus = %s to node.conf", gpu);
 }
 
@@ -177,7 +177,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
     if (bh_state_partition(&node->state, wanted->partition))
         return bh_err_set(err, BH_CONFLICT, "partition %" PRIu64 " exists already", wanted->partition);
     if (bh_state_partition_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
-        return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
+        return bh_err_set(err, BH_CONFLICT, "GPU %s is leased as a whole", wanted->gpu);
     if (!bh_placement_is_share(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s is shared by %u", wanted->gpu,
                           bh_share_slot_others(node, wanted->gpu, 0));
@@ -194,8 +194,8 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
 
         if (bh_placement_makes_instance(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
             && instance->start == wanted->start)
-            return bh_err_set(err, BH_FULL, "place %u of GPU %s is taken by a %s", wanted->start, wanted->gpu,
-                              instance->profile);
+            return bh_err_set(err, BH_FULL, "placement %u of GPU %s is taken by a %s", wanted->start,
+                              wanted->gpu, instance->profile);
     }
     return BH_OK;
 }

@@ -129,7 +129,7 @@ reset_check_free(const struct bh_node *node, const char *gpu, struct bh_err *err
         return rc;
 
     if (bh_node_partition_has_foreign(node, gpu))
-        return bh_err_set(err, BH_CONFLICT, "GPU %s has instances that are not Bulkhead's", gpu);
+        return bh_err_set(err, BH_CONFLICT, "GPU %s has foreign instances", gpu);
     return reset_check_processes(node, gpu, err);
 }
 
@@ -176,7 +176,7 @@ reset_check_others(const struct bh_node *node, const char *gpu, struct bh_err *e
     }
     if (rc == BH_OK)
         return BH_OK;
-    bh_err_wrap(err, "GPUs behind NVSwitches are reset together");
+    bh_err_wrap(err, "GPUs behind NVSwitches can only be reset together");
     err->rc = BH_CONFLICT;
     return bh_err_hint(err, "drain the node first: bulkhead drain NODE");
 }
@@ -281,7 +281,7 @@ reset_check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh
     if (rc != BH_OK)
         return rc;
     if (!*node->conf.gpu_reset) {
-        bh_err_set(err, BH_UNAVAILABLE, "cannot reset here: node.conf names no gpu_reset program");
+        bh_err_set(err, BH_UNAVAILABLE, "cannot reset: node.conf names no gpu_reset program");
         return bh_err_hint(err, "reset it by hand, or set gpu_reset = /usr/bin/nvidia-smi");
     }
     if (bh_node_partition_scan(node, &unseen) != BH_OK) /* a driver that hangs is what a reset is for */
@@ -410,5 +410,5 @@ bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err)
     if (!known || known->lost)
         return bh_err_set(err, BH_IO, "GPU %s is not there", gpu);
     uncured = bh_health_rules_uncured(&health);
-    return uncured ? bh_err_set(err, BH_IO, "GPU %s still says: %s", gpu, uncured) : BH_OK;
+    return uncured ? bh_err_set(err, BH_IO, "GPU %s still reports: %s", gpu, uncured) : BH_OK;
 }

@@ -298,7 +298,7 @@ handover_begin_look(struct bh_node *node, const struct bh_node_partition *partit
     if (handover->pid < 0) {
         handover->pid = 0;
         bh_fd_close(ends[0]);
-        return bh_err_errno(err, "start a look at what jobs have open");
+        return bh_err_errno(err, "start reading what jobs have open");
     }
     handover->output = ends[0];
     handover->partition = *partition;
@@ -442,7 +442,7 @@ handover_explain(struct bh_node *node, const char *gpu)
 {
     struct bh_err why;
 
-    bh_err_set(&why, BH_CONFLICT, "a process of a job that was not lent it holds it: that job is ended");
+    bh_err_set(&why, BH_CONFLICT, "a process of a job without a lease on it holds it: that job is ended");
     bh_gpu_error_record(node, gpu, &why);
 }
 

@@ -96,7 +96,7 @@ check_size(const struct bh_node *node, const struct bh_node_partition *wanted, s
                           wanted->start + 1);
     if (wanted->cap_bytes == 0 || wanted->cap_bytes % BH_SHARE_GRANULE_BYTES || wanted->share_weight == 0
         || wanted->share_weight > BH_GPU_PARTS)
-        return bh_err_set(err, BH_INVALID, "share %s has no whole cap or no weight", wanted->profile);
+        return bh_err_set(err, BH_INVALID, "share %s has no valid cap or no weight", wanted->profile);
     if (gpu && (wanted->cap_bytes >> 20) > gpu->memory_mib)
         return bh_err_set(err, BH_RANGE, "GPU %s has %u MiB, not %" PRIu64, wanted->gpu, gpu->memory_mib,
                           wanted->cap_bytes >> 20);

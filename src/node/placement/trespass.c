@@ -34,7 +34,8 @@ bh_trespass_accuse(struct bh_job *job, const struct bh_node_partition *partition
     BH_STATE_ASSERT_TEXT(job->isolation.charge);
     if (!*job->isolation.charge && !*job->stop_why)
         snprintf(job->isolation.charge, sizeof job->isolation.charge,
-                 "its process %" PRIu32 " %s partition %" PRIu64 " (%.16s of %.48s), which is not lent to it",
+                 "its process %" PRIu32 " %s partition %" PRIu64
+                 " (%.16s of %.48s), which it has no lease on",
                  pid, does, partition->partition, partition->profile, partition->gpu);
 }
 

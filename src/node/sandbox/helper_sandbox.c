@@ -183,7 +183,7 @@ bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_req
     BH_ASSERT(request->start->lease >= BH_SCRUB_LEASES);
     bh_node_assert(node);
     if (helper_sandbox_find(node, request->start->lease))
-        return bh_err_set(err, BH_CONFLICT, "the last one has not gone");
+        return bh_err_set(err, BH_CONFLICT, "the last one has not ended");
     if (!helper)
         return bh_err_set(err, BH_FULL, "%d sandboxes of the node's own run", BH_HELPER_SANDBOXES_MAX);
     rc = helper_sandbox_launch(node, request, helper, err);
@@ -212,7 +212,7 @@ bh_helper_sandbox_release(struct bh_helper_sandbox *helper, struct bh_err *err)
 {
     BH_ASSERT(helper->init_fd >= 0);
     return syscall(SYS_pidfd_send_signal, helper->init_fd, SIGUSR1, NULL, 0) != 0
-               ? bh_err_errno(err, "let it begin")
+               ? bh_err_errno(err, "let it start")
                : BH_OK;
 }
 

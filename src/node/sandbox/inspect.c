@@ -458,7 +458,7 @@ inspect_check_devices(const struct inspection *inspection, char *answer, size_t 
     if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
         return inspect_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE, answer,
                                    size, "%.60s", err.msg);
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u lent, no others", count);
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u leased, no others", count);
 }
 
 static bh_rc
@@ -523,9 +523,9 @@ inspect_check_process(const struct inspection *inspection, const struct bh_node_
     if (!inspect_is_foreign(inspection->node, inspection->job, partition, process))
         return BH_CHECK_PASS;
     if (!bh_trespass_charge(inspection->node, partition, process->pid, inspection->job->record.lease))
-        return wrong(answer, size, "process %u is on it", process->pid);
+        return wrong(answer, size, "process %u uses it", process->pid);
     *inspection->trespassed = true;
-    return unknown(answer, size, "process %u of another job is on it, which is ended", process->pid);
+    return unknown(answer, size, "process %u of another job uses it, which is ended", process->pid);
 }
 
 /* Nobody else has a context on a partition that is about to be used. */
@@ -554,7 +554,7 @@ inspect_check_partition(const struct inspection *inspection, char *answer, size_
                 return result;
         }
     }
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u partitions of its own",
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u partitions, no other process on them",
                                inspection->job->record.lent_count);
 }
 

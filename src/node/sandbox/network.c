@@ -179,7 +179,7 @@ network_read_record(const struct bh_node *node, struct attached *attached, struc
     if (rc != BH_OK)
         return rc;
     if (attached->record.mode == BH_NETWORK_NONE)
-        return bh_err_set(err, BH_INVALID, "%s says no network", path);
+        return bh_err_set(err, BH_INVALID, "%s names no network", path);
     return BH_OK;
 }
 

@@ -15,7 +15,7 @@ read_modes(const struct bh_conf *conf, struct bh_network_conf *read, struct bh_e
             mode++;
         if (mode == BH_NETWORK_MODES) {
             bh_err_set(err, BH_INVALID, "networks: \"%.40s\" is not known", name);
-            return bh_err_hint(err, "write tenant, egress, or both on a line each");
+            return bh_err_hint(err, "write tenant, egress, or both, one on a line");
         }
         read->offered[mode] = true;
     }
@@ -65,7 +65,7 @@ bh_network_conf_read(const struct bh_conf *conf, struct bh_network_conf *ret_con
     }
     for (uint32_t i = 0; i < conf->network_uplinks.count && rc == BH_OK; i++)
         if (!is_interface(conf->network_uplinks.items[i]))
-            return bh_err_set(err, BH_INVALID, "network_uplinks: \"%.40s\" is no interface",
+            return bh_err_set(err, BH_INVALID, "network_uplinks: \"%.40s\" is not an interface",
                               conf->network_uplinks.items[i]);
     if (rc != BH_OK)
         return rc;
@@ -112,7 +112,7 @@ check_resolver(const char *text, const struct bh_network_lists *lists, struct bh
     if (rc != BH_OK)
         return bh_err_wrap(err, "resolvers");
     if (strchr(text, '/'))
-        return bh_err_set(err, BH_INVALID, "resolvers: %.20s is no address", text);
+        return bh_err_set(err, BH_INVALID, "resolvers: %.20s is not an address", text);
     if (is_allowed(lists, &dns))
         return BH_OK;
     bh_err_set(err, BH_DENIED, "resolver %.20s is not allowed by egress", text);

@@ -21,13 +21,13 @@ test_conf(void **state)
         { "small pool", CONF("10.213.0.0/30", "", .write_uid_min = 0), BH_RANGE,
           "network_pool: 10.213.0.0/30 is not within /8 and /29" },
         { "no prefix", CONF("everything", "", .write_uid_min = 0), BH_INVALID,
-          "network_pool: \"everything\" is no IPv4 prefix" },
+          "network_pool: \"everything\" is not an IPv4 prefix" },
         { "deny", CONF("", "", .egress_deny = { { "172.16.0.0/12", "x" }, 2 }), BH_INVALID,
-          "egress_deny: \"x\" is no IPv4 prefix" },
+          "egress_deny: \"x\" is not an IPv4 prefix" },
         { "uplink", CONF("", "", .network_uplinks = { { "eth0\" }" }, 1 }), BH_INVALID,
-          "network_uplinks: \"eth0\" }\" is no interface" },
+          "network_uplinks: \"eth0\" }\" is not an interface" },
         { "bandwidth", CONF("", "fast", .write_uid_min = 0), BH_INVALID,
-          "bandwidth_max: \"fast\" is no bandwidth" },
+          "bandwidth_max: \"fast\" is not a bandwidth" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

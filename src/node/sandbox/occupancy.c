@@ -13,7 +13,7 @@ bh_occupancy_check_lease(const struct bh_node *node, const struct bh_node_record
         const struct bh_job *holder = bh_placement_holder(node, &lease->lent[i], lease->lease);
 
         if (holder)
-            return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of partition %" PRIu64,
+            return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the placement of partition %" PRIu64,
                               holder->record.lease, lease->lent[i].partition);
         if (bh_helper_sandbox_holds(node, &lease->lent[i]))
             return bh_err_set(err, BH_CONFLICT, "partition %" PRIu64 " is being scrubbed",
@@ -29,7 +29,7 @@ bh_occupancy_check_idle(const struct bh_node *node, const struct bh_node_partiti
                         struct bh_err *err)
 {
     if (bh_helper_sandbox_holds(node, placement))
-        return bh_err_set(err, BH_CONFLICT, "place %u of GPU %s is being scrubbed", placement->start,
+        return bh_err_set(err, BH_CONFLICT, "placement %u of GPU %s is being scrubbed", placement->start,
                           placement->gpu);
     return bh_reset_hold_has(node, placement->gpu)
                ? bh_err_set(err, BH_CONFLICT, "GPU %s is being reset", placement->gpu)

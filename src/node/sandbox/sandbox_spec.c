@@ -108,9 +108,11 @@ spec_add_shared(struct spec *spec, const char *source, const char *target, struc
     if (rc != BH_OK)
         return rc;
     if (mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
-        bh_err_errno(err, "show %s with inodes of its own", source);
-        rc = bh_err_hint(err, "its file system cannot stand below an overlay: put it on another, or "
-                              "ask for a boundary below hard");
+        bh_err_errno(err, "mount %s with its own inodes", source);
+        rc = bh_err_hint(
+            err,
+            "its file system cannot be below an overlay: use a different one, or ask for a boundary below "
+            "hard");
     }
     if (rc != BH_OK)
         return rc;
@@ -136,8 +138,7 @@ spec_check_apart(const struct spec *spec, const char *target, struct bh_err *err
         const char *other = spec->mounts[i].target;
 
         if (spec_is_at_or_below(target, other) || spec_is_at_or_below(other, target))
-            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s lie in one another", target,
-                              other);
+            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s overlap", target, other);
     }
     return BH_OK;
 }
@@ -174,7 +175,7 @@ spec_open_asked(const struct spec *spec, struct bh_path_request *request, bool m
 
     if (request->write && !writes && !may_fall_back) {
         bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path, request->uid);
-        return bh_err_hint(err, "write_uid_min of node.conf is %u", least);
+        return bh_err_hint(err, "write_uid_min in node.conf is %u", least);
     }
     if (!writes)
         request->write = false;
@@ -309,7 +310,7 @@ spec_check_image(int image, const char *path, struct bh_err *err)
         struct stat st;
 
         if (fstatat(image, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
-            return bh_err_set(err, BH_DENIED, "/%s of the image %s is no folder", names[i], path);
+            return bh_err_set(err, BH_DENIED, "/%s of the image %s is not a folder", names[i], path);
     }
     return BH_OK;
 }
@@ -609,7 +610,7 @@ spec_put_args(struct spec *spec, struct bh_err *err)
 
     if (wanted->count == 0) {
         bh_err_set(err, BH_INVALID, "args: no command to run");
-        return bh_err_hint(err, "the image has neither Entrypoint nor Cmd: say what to run");
+        return bh_err_hint(err, "the image has neither Entrypoint nor Cmd: give a command");
     }
     args->items = bh_arena_alloc(spec->arena, (wanted->count + 3) * sizeof *args->items);
     if (!args->items)

@@ -37,7 +37,7 @@ store_tenant_folder(const struct bh_node *node, const char *tenant, char ret_pat
     char name[NAME_BYTES];
 
     if (!bh_tenant_path_valid(tenant))
-        return bh_err_set(err, BH_INVALID, "\"%.60s\" is no tenant", tenant);
+        return bh_err_set(err, BH_INVALID, "\"%.60s\" is not a tenant", tenant);
     snprintf(name, sizeof name, "%s", tenant);
     for (char *at = name; *at; at++)
         if (*at == '/')

@@ -130,7 +130,7 @@ scrub_program_open_device(struct scrub_scrub *scrub, CUdevice *ret_device)
         return scrub_program_refuse(scrub, "cuDeviceGetUuid", rc);
     scrub_put_uuid(scrub->report.uuid, sizeof scrub->report.uuid, prefix, &uuid);
     if (scrub->wanted && strcmp(scrub->wanted, scrub->report.uuid) != 0)
-        return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "the visible device is another one");
+        return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "the visible device is a different one");
     rc = cuda.cuDevicePrimaryCtxRetain(&context, *ret_device);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuCtxSetCurrent(context);

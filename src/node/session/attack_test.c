@@ -353,11 +353,11 @@ test_folders(void **state)
     static const struct {
         const char *name, *change, *back, *says;
     } cases[] = {
-        { "state", "chmod 775 state", "chmod 755 state", "state can be written by others" },
-        { "run", "chmod 1777 run", "chmod 755 run", "run can be written by others" },
-        { "above", "chmod 777 .", "chmod 755 .", " can be written by others" },
+        { "state", "chmod 775 state", "chmod 755 state", "state can be written by users other" },
+        { "run", "chmod 1777 run", "chmod 755 run", "run can be written by users other" },
+        { "above", "chmod 777 .", "chmod 755 .", " can be written by users other" },
         { "boxes", "mv run/boxes x; ln -s ../work run/boxes", "rm run/boxes; mv x run/boxes",
-          "run/boxes is no folder, or a symbolic link" },
+          "run/boxes is not a folder, or is a symbolic link" },
         { "jobs", "chown 4321 state/jobs", "chown 0 state/jobs", "state/jobs belongs to user 4321" },
     };
 

@@ -206,9 +206,9 @@ static const struct {
     { "the job's memory limit is too low",
       0,
       { 1, "1", "300", "alone", 256 },
-      "MiB that are left of the job's memory limit",
+      "MiB left of the job's memory limit",
       "same 1" },
-    { "a MIG instance", 1, { 2, "1", "4", "alone", 0 }, "do not know MIG instances", "same 1" },
+    { "a MIG instance", 1, { 2, "1", "4", "alone", 0 }, "do not support MIG instances", "same 1" },
 };
 
 /* The driver fails when the memory is to come back. */
@@ -223,10 +223,10 @@ lose_memory(void)
     simctl("inject", "gpu=0", "cuda-fail");
     outcome = checkpoint_test_resume();
     BH_CHECK_EQ("refused", outcome.outcome, 1);
-    BH_CHECK(outcome.why, strstr(outcome.why, "could not be given back: cuInit") != NULL);
+    BH_CHECK(outcome.why, strstr(outcome.why, "could not be restored: cuInit") != NULL);
     ended = bh_test_receive(BH_MSG_ENDED, lease_now).ended;
     BH_CHECK_EQ("the job is ended", ended.cause, BH_END_RESUME_FAILED);
-    BH_CHECK(ended.why, strstr(ended.why, "could not be given back") != NULL);
+    BH_CHECK(ended.why, strstr(ended.why, "could not be restored") != NULL);
 }
 
 static void

@@ -108,7 +108,7 @@ epoch_end_job(struct bh_node *node, uint64_t lease)
     struct bh_job *job = bh_state_job(&node->state, lease);
     struct bh_err err;
 
-    bh_log(JOB_COLLECTED, BH_U64("lease", lease), BH_STR("why", "of another epoch"));
+    bh_log(JOB_COLLECTED, BH_U64("lease", lease), BH_STR("why", "of a different epoch"));
     job->unwanted = true;
     if (!job->ended && bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = lease }, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
@@ -181,7 +181,7 @@ bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders, const str
     /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out
      * again. */
     if (lost) {
-        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was put back"));
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was restored"));
         rc = bh_state_forget_owners(&node->state, from.order > 0 ? from.order - 1 : 0, 0, err);
     }
     return rc == BH_OK ? epoch_save(node, &hello->epochs, err) : rc;

@@ -102,7 +102,7 @@ send_start(const struct test_job *job)
 }
 
 /* The node stops while its job's sandbox is built, so that nobody lets the command begin; then
- * process 1 comes to the barrier.  False: the node was faster, and may have let it begin. */
+ * process 1 comes to the barrier.  False: the node was faster, and may have let it start. */
 static bool
 is_stopped_at_the_barrier(void)
 {

@@ -438,7 +438,7 @@ node_run(struct bh_node *node, struct bh_err *err)
     while (rc == BH_OK && !stop)
         rc = node_dispatch(&loop, &stop, err);
     if (stop)
-        bh_log(STOPPING, BH_STR("jobs", "run on under their keepers"));
+        bh_log(STOPPING, BH_STR("jobs", "keep running under their keepers"));
     bh_node_streams_close(loop.streams);
     free(loop.polls);
     free(loop.leases);

@@ -558,8 +558,8 @@ static const struct {
     const char *name, *script, *why;
     uint32_t result;
 } liars[] = {
-    { "silent", "true", "the helper died and said nothing", BH_SCRUB_INTERRUPTED },
-    { "killed", "kill -9 $$", "the helper died and said nothing", BH_SCRUB_INTERRUPTED },
+    { "silent", "true", "the helper died without a message", BH_SCRUB_INTERRUPTED },
+    { "killed", "kill -9 $$", "the helper died without a message", BH_SCRUB_INTERRUPTED },
     { "cut short", "printf 'bulkhead-scrub: {\"end\":\"clean\"}'", "the helper died", BH_SCRUB_INTERRUPTED },
     { "no JSON", "echo 'bulkhead-scrub: clean'", "the helper's answer", BH_SCRUB_INTERRUPTED },
     { "more than is known", "echo 'bulkhead-scrub: {\"end\":\"clean\",\"x\":1}'", "the helper's answer",

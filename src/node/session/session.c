@@ -207,7 +207,7 @@ session_accepts(struct bh_node *node, struct bh_orders *orders, const struct bh_
         || (!permitted[frame->number].order && !permitted[frame->number].accepts))
         return bh_err_set(err, BH_INVALID, "message %u is not for a node", frame->number);
     if (permitted[frame->number].stage != stage)
-        return bh_err_set(err, BH_INVALID, "%s is out of place", bh_message_name(frame->number));
+        return bh_err_set(err, BH_INVALID, "%s is unexpected", bh_message_name(frame->number));
     message = bh_arena_alloc(arena, fields->size);
     if (!message)
         return bh_err_set(err, BH_FULL, "too many orders at once");

@@ -85,11 +85,11 @@ test_stand_together(void **state)
     BH_CHECK_EQ("the other runs beside it", bh_test_run_job(&two).cause, BH_END_EXITED);
     BH_CHECK_EQ("in use, it stays", share_slot_test_destroy(11).rc, BH_CONFLICT);
     BH_CHECK_EQ("idle, it goes", share_slot_test_destroy(12).outcome, 0);
-    BH_CHECK_EQ("open for each", share_slot_test_logged("has a share of a GPU"), 2);
+    BH_CHECK_EQ("open for each", share_slot_test_logged("share of a GPU opened"), 2);
     BH_CHECK_EQ("stopped", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     bh_test_receive(BH_MSG_ENDED, 1);
     BH_CHECK_EQ("then it goes, too", share_slot_test_destroy(11).outcome, 0);
-    BH_CHECK_EQ("closed for each", share_slot_test_logged("its share of a GPU no more"), 2);
+    BH_CHECK_EQ("closed for each", share_slot_test_logged("share of a GPU closed"), 2);
     BH_CHECK_DONE();
 }
 
@@ -182,7 +182,7 @@ test_another_tenant_beside(void **state)
     BH_CHECK("as much as A was not promised",
              receipt.bytes > 60 * GIB
                  && receipt.bytes + 10 * GIB + (UINT64_C(1200) << 20) < receipt.memory_bytes);
-    BH_CHECK("and why", strstr(receipt.why, " leases that may share the GPU ran beside it") != NULL);
+    BH_CHECK("and why", strstr(receipt.why, " leases that share the GPU used the rest") != NULL);
     BH_CHECK_EQ("how many", receipt.neighbors, 1);
     BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
     BH_CHECK_EQ("said so", share_slot_test_logged("memory scrubbed in part"), 1);
@@ -224,7 +224,7 @@ test_neighbor_leaves(void **state)
     bh_test_send(BH_MSG_CARVE, &second);
     BH_CHECK_EQ("A ends", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("for B", bh_test_receive(BH_MSG_OUTCOME, carved).outcome.outcome, 0);
-    BH_CHECK("why a part", strstr(receipt_of(carved).why, " leases that may share") != NULL);
+    BH_CHECK("why a part", strstr(receipt_of(carved).why, " leases that share") != NULL);
     BH_CHECK_DONE();
 }
 
@@ -327,7 +327,7 @@ share_slot_test_reclaim(const struct test_job *job)
     bh_test_send(BH_MSG_STOP, &stop);
     outcome = bh_test_receive(BH_MSG_OUTCOME, start.order).outcome;
     BH_CHECK_EQ("does not begin", outcome.outcome, 1);
-    BH_CHECK(outcome.why, strstr(outcome.why, "stopped before it began") != NULL);
+    BH_CHECK(outcome.why, strstr(outcome.why, "stopped before it started") != NULL);
     bh_test_receive(BH_MSG_ENDED, job->lease);
 }
 
@@ -445,7 +445,7 @@ test_node_killed(void **state)
     BH_CHECK_EQ("made", carve_share(11, 0, 3, A).outcome, 0);
     BH_CHECK_EQ("runs", bh_test_start_job(&job).outcome, 0);
     BH_CHECK("up", bh_test_wait_for_log(1, "up"));
-    BH_CHECK_EQ("open", share_slot_test_logged("has a share of a GPU"), 1);
+    BH_CHECK_EQ("open", share_slot_test_logged("share of a GPU opened"), 1);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
     inventory = bh_test_hello(&the_node);
@@ -455,8 +455,8 @@ test_node_killed(void **state)
     BH_CHECK_EQ("its slot", partition->start, 3);
     BH_CHECK_EQ("its cap", partition->memory_mib, 10240);
     BH_CHECK_EQ("in use", share_slot_test_destroy(11).rc, BH_CONFLICT);
-    BH_CHECK("open again", share_slot_test_logged("has a share of a GPU") >= 1
-                               && share_slot_test_logged("its share of a GPU no more") == 0);
+    BH_CHECK("open again", share_slot_test_logged("share of a GPU opened") >= 1
+                               && share_slot_test_logged("share of a GPU closed") == 0);
     BH_CHECK_DONE();
 }
 

@@ -140,7 +140,7 @@ share_host_receive(struct bh_share_host *host, const struct bh_frame *frame, str
     bh_rc rc;
 
     if (fields == NULL || frame->number < BH_SHARE_MSG_OUTCOME)
-        return bh_err_set(err, BH_INVALID, "bulkhead-share says no message: %u", frame->number);
+        return bh_err_set(err, BH_INVALID, "bulkhead-share sent an unknown message: %u", frame->number);
     rc = bh_frame_decode(frame, fields, &said, arena, err);
     if (rc != BH_OK)
         return rc;

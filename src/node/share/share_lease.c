@@ -90,15 +90,16 @@ lease_check_libraries(const struct bh_node *node, struct bh_err *err)
 
     bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", bh_driver_shim(node));
     if (access(path, R_OK) != 0)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "a share of a GPU cannot be enforced here: there is no %s; shim_dir in "
-                          "node.conf says where the shim is",
-                          path);
+        return bh_err_set(
+            err, BH_UNAVAILABLE,
+            "a share of a GPU cannot be enforced here: there is no %s; shim_dir in node.conf sets the "
+            "folder of the shim",
+            path);
     if (node->conf.driver_lib_dir[0] == '\0')
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "a share of a GPU cannot be enforced here: "
-                          "the driver's libraries were not found; "
-                          "driver_search in node.conf says where");
+        return bh_err_set(
+            err, BH_UNAVAILABLE,
+            "a share of a GPU cannot be enforced here: "
+            "the driver's libraries were not found; driver_search in node.conf lists where to look");
     return BH_OK;
 }
 

@@ -104,7 +104,7 @@ stream_write_request(const struct bh_msg_stream *message, struct bh_buf *out, st
     };
 
     if (message->port > UINT16_MAX || message->args.count > 1024)
-        return bh_err_set(err, BH_INVALID, "the request is no good");
+        return bh_err_set(err, BH_INVALID, "the request is malformed");
     bh_buf_put(out, (const char *)&head, sizeof head);
     for (uint32_t i = 0; i < message->args.count; i++)
         bh_buf_put(out, message->args.items[i], strlen(message->args.items[i]) + 1);
@@ -211,7 +211,7 @@ stream_lay_down_rights(struct bh_err *err)
     if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0
         || setresuid(NOBODY, NOBODY, NOBODY) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
         || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || chdir("/") != 0)
-        return bh_err_errno(err, "lay down rights");
+        return bh_err_errno(err, "drop privileges");
     return BH_OK;
 }
 

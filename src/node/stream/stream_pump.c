@@ -124,7 +124,7 @@ pump_refused_because(const struct bh_pump *pump, int why, struct bh_err *err)
         return bh_err_set(err, BH_CONFLICT, "nothing in the job listens on that port");
     if (why == EAGAIN)
         return bh_err_set(err, BH_QUOTA, "the job has too many streams or processes");
-    return bh_err_set(err, BH_CONFLICT, "the job cannot do that: %s", strerror(why));
+    return bh_err_set(err, BH_CONFLICT, "the job refuses: %s", strerror(why));
 }
 
 static bh_rc
@@ -138,7 +138,7 @@ pump_await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *re
         if (poll(polled, 2, 200) <= 0)
             continue;
         if (polled[1].revents)
-            return bh_err_set(err, BH_UNAVAILABLE, "the client is gone");
+            return bh_err_set(err, BH_UNAVAILABLE, "the client has disconnected");
         if (polled[0].revents && pump_receive_answer(pump->answers, ret_reply, ret_fd))
             return BH_OK;
         if (polled[0].revents && pump->keeper >= 0 && pump_receive_answer(pump->keeper, ret_reply, ret_fd))
@@ -234,7 +234,7 @@ pump_read_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struc
     if (!pump->writer || pump->no_more_input)
         return BH_OK; /* nobody reads it */
     if (frame->length > sizeof pump->taken - pump->taken_length)
-        return bh_err_set(err, BH_INVALID, "more input came than was asked for");
+        return bh_err_set(err, BH_INVALID, "more input came than requested");
     if (frame->length == 0) {
         pump_end_input(pump);
         return BH_OK;

@@ -22,7 +22,7 @@ struct bh_pump {
     bool tty, writer;
     bool attached;             /* output comes as packets on `answers` */
     bool no_more_input;        /* the client said so; `input` closes once it has all */
-    bool exited, disconnected; /* broken: the client is gone */
+    bool exited, disconnected; /* broken: the client has disconnected */
     uint8_t status;
     size_t received_length, pending_length, pending_sent, taken_length, owed;
     char received[BH_STREAM_FRAME_MAX + BH_STREAM_CREDIT]; /* frames that are not whole yet */

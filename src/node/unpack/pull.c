@@ -38,9 +38,9 @@ pull_read_auth(struct bh_pull *pull, struct bh_err *err)
     if (!*pull->auth)
         return BH_OK;
     if (stat(pull->auth, &st) != 0)
-        return bh_err_errno(err, "registry_auth: look at %s", pull->auth);
+        return bh_err_errno(err, "registry_auth: inspect %s", pull->auth);
     if (st.st_uid != 0 || (st.st_mode & 077) != 0) {
-        bh_err_set(err, BH_DENIED, "registry_auth: %s can be used by others than root", pull->auth);
+        bh_err_set(err, BH_DENIED, "registry_auth: %s can be used by users other than root", pull->auth);
         return bh_err_hint(err, "chown root %s; chmod 600 %s", pull->auth, pull->auth);
     }
     rc = bh_file_read(pull->auth, AUTH_MAX, &pull->auth_text, err);
@@ -175,7 +175,7 @@ bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_err *err)
     if (mount("bulkhead-etc", BH_UNPACK_SANDBOX_ETC, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               "mode=755,size=6m")
         != 0)
-        return bh_err_errno(err, "mount the cell's files");
+        return bh_err_errno(err, "mount the sandbox's files");
     rc = pull_write_etc(pull, base, err);
     for (size_t i = 0; i < BH_COUNT(folders) && rc == BH_OK; i++)
         if (mkdir(folders[i], 0700) != 0 || lchown(folders[i], base, base) != 0)
@@ -249,12 +249,11 @@ pull_fault_error(const struct bh_pull *pull, struct bh_err *err)
     if (pull->fault == BH_PULL_STALLED) {
         bh_err_set(err, BH_TIMEOUT, "%s sent nothing for %" PRIu64 " seconds", pull->hosts[0].host,
                    pull->stall_s);
-        return bh_err_hint(err, "registry_stall_s of node.conf is the limit");
+        return bh_err_hint(err, "registry_stall_s in node.conf is the limit");
     }
     if (!pull->fetching)
-        return bh_err_set(err, BH_FULL, "%s sent a manifest that is larger than any may be",
-                          pull->hosts[0].host);
-    return bh_err_set(err, BH_INVALID, "%s sent more than the manifest says", pull->hosts[0].host);
+        return bh_err_set(err, BH_FULL, "%s sent a manifest that is too large", pull->hosts[0].host);
+    return bh_err_set(err, BH_INVALID, "%s sent more than its manifest lists", pull->hosts[0].host);
 }
 
 /* A host that was not reached, in the relay's words: skopeo knows of a broken connection. */
@@ -316,12 +315,12 @@ bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh
     if (rc != BH_OK)
         return rc;
     if (!shared->resolved)
-        return bh_err_set(err, BH_INVALID, "what its manifest lists is no image");
+        return bh_err_set(err, BH_INVALID, "its manifest does not list an image");
     if (shared->total_bytes <= runner->order->bytes_max)
         return BH_OK;
     bh_err_set(err, BH_FULL, "it is larger than a tenant's images may be, %" PRIu64 " MiB",
                shared->total_bytes >> 20);
-    return bh_err_hint(err, "images_cap_mib of node.conf is the most");
+    return bh_err_hint(err, "images_cap_mib in node.conf is the limit");
 }
 
 bh_rc

@@ -120,7 +120,7 @@ bh_pull_step_copy(void *self)
 /* ---- what it said ---- */
 
 /* Of its causes those that somebody can do something about. */
-#define SENT "the registry sent there; registry_hosts of node.conf lists hosts that it may send to"
+#define SENT "the registry redirected there; registry_hosts in node.conf lists the allowed hosts"
 
 static const struct {
     const char *word;
@@ -130,16 +130,17 @@ static const struct {
     { "no space left", BH_FULL, "no space left on the disk", NULL },
     { "manifest unknown", BH_NOT_FOUND, "the registry has no such image", NULL },
     { "name unknown", BH_NOT_FOUND, "the registry has no such repository", NULL },
-    { "unauthorized", BH_DENIED, "the registry wants other credentials",
-      "registry_auth of node.conf names the file that has them" },
+    { "unauthorized", BH_DENIED, "the registry needs different credentials",
+      "registry_auth in node.conf names the file with credentials" },
     { "denied", BH_DENIED, "the registry refuses it",
-      "registry_auth of node.conf names the file with credentials" },
+      "registry_auth in node.conf names the file with credentials" },
     { "no such host", BH_DENIED, NULL, SENT },
     { "no suitable address", BH_DENIED, NULL, SENT },
     { "network is unreachable", BH_DENIED, NULL, SENT },
     { "connection refused", BH_DENIED, NULL, SENT },
-    { "certificate", BH_DENIED, NULL, "the node trusts what /etc/ssl/certs/ca-certificates.crt has" },
-    { "did not match", BH_INVALID, "a blob has another digest than its manifest says", NULL },
+    { "certificate", BH_DENIED, NULL,
+      "the node trusts the authorities in /etc/ssl/certs/ca-certificates.crt" },
+    { "did not match", BH_INVALID, "a blob has a different digest than in its manifest", NULL },
 };
 
 /* Of `time="..." level=fatal msg="..."` the message, from behind the image's name on, where it
@@ -229,9 +230,7 @@ steps_read_manifest(struct bh_unpack_order *order, const struct bh_buf *text, st
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     if (wanted[0] && strcmp(hex, wanted) != 0)
         return bh_err_set(err, BH_INVALID,
-                          "the registry gave a manifest of another digest, "
-                          "sha256:%.19s...",
-                          hex);
+                          "the registry sent a manifest with a different digest, sha256:%.19s...", hex);
     rc = bh_image_is_index(text, &index, err);
     if (rc != BH_OK || index)
         return rc == BH_OK ? bh_image_find_platform(text, blob, err) : rc;
@@ -270,5 +269,5 @@ bh_pull_step_store(void *self)
 
     bh_path_format(path, sizeof path, BLOBS "/%s", order->shared->manifest.digest);
     return pull_fail(
-        order, rename(MANIFEST, path) == 0 ? BH_OK : bh_err_errno(&order->shared->err, "keep the manifest"));
+        order, rename(MANIFEST, path) == 0 ? BH_OK : bh_err_errno(&order->shared->err, "store the manifest"));
 }

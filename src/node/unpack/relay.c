@@ -93,7 +93,7 @@ relay_reach(const struct bh_relay *relay, const struct bh_registry *host)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
     struct addrinfo *found = NULL;
-    const char *why = "its address may not be reached";
+    const char *why = "its address is not allowed";
     char port[8];
     int failed, fd = -1;
 
@@ -245,7 +245,7 @@ relay_switch_on_loopback(struct bh_err *err)
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) != 0)
-        return bh_err_errno(err, "switch on the cell's loopback");
+        return bh_err_errno(err, "switch on the sandbox's loopback");
     return BH_OK;
 }
 
@@ -259,7 +259,7 @@ relay_listen_for(const struct bh_relay *relay, uint32_t host, int *ret_fd, struc
     *ret_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (*ret_fd < 0 || inet_pton(AF_INET, text, &at.sin_addr) != 1
         || bind(*ret_fd, (const struct sockaddr *)&at, sizeof at) != 0 || listen(*ret_fd, BACKLOG) != 0)
-        return bh_err_errno(err, "listen in the cell for %.100s", relay->hosts[host].host);
+        return bh_err_errno(err, "listen in the sandbox for %.100s", relay->hosts[host].host);
     return BH_OK;
 }
 
@@ -283,7 +283,7 @@ relay_send_listeners(const struct bh_relay *relay, const int *fds, struct bh_err
     header->cmsg_len = CMSG_LEN(bytes);
     memcpy(CMSG_DATA(header), fds, bytes);
     return sendmsg(relay->control, &message, MSG_NOSIGNAL) == 1 ? BH_OK
-                                                                : bh_err_errno(err, "speak with the relay");
+                                                                : bh_err_errno(err, "talk to the relay");
 }
 
 bh_rc

@@ -184,8 +184,8 @@ unpack_put_in_place(struct unpack *unpack, struct bh_err *err)
         return bh_err_errno(err, "write the image to the disk");
     if (lchown(BH_UNPACK_SANDBOX_STAGE, 0, 0) != 0
         || renameat(unpack->store, unpack->folder, unpack->store, unpack->order.shared->manifest.digest) != 0)
-        return bh_err_errno(err, "put the image in its place");
-    return fsync(unpack->store) == 0 ? BH_OK : bh_err_errno(err, "put the image in its place");
+        return bh_err_errno(err, "move the image into place");
+    return fsync(unpack->store) == 0 ? BH_OK : bh_err_errno(err, "move the image into place");
 }
 
 /* Whether it is there; then this is its last use. */
@@ -205,7 +205,7 @@ unpack_check_digest(const struct unpack *unpack, struct bh_err *err)
     char *digest = unpack->order.shared->manifest.digest;
 
     digest[BH_IMAGE_HEX - 1] = '\0';
-    return bh_image_is_digest(digest) ? BH_OK : bh_err_set(err, BH_BUG, "a digest that is none");
+    return bh_image_is_digest(digest) ? BH_OK : bh_err_set(err, BH_BUG, "an invalid digest");
 }
 
 /* Which image it is, by its manifest's digest. */
@@ -328,13 +328,12 @@ unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
     if (!bh_disk_leaves_space(fd, options->scratch_bytes)) {
         bh_err_set(err, BH_QUOTA, "scratch: %" PRIu64 " MiB would fill the node's disk",
                    options->scratch_bytes >> 20);
-        return bh_err_hint(err,
-                           "it is tried again when a job on the node has ended; ask for less, or have the "
-                           "administrator make room at scratch_dir");
+        return bh_err_hint(err, "it is retried when a job on the node has ended; ask for less, or have the "
+                                "administrator make room at scratch_dir");
     }
     if (fallocate(fd, 0, 0, bytes) == 0 || (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
         return BH_OK;
-    bh_err_errno(err, "scratch: take %" PRIu64 " MiB of the node's disk", options->scratch_bytes >> 20);
+    bh_err_errno(err, "scratch: allocate %" PRIu64 " MiB of the node's disk", options->scratch_bytes >> 20);
     if (err->sys == ENOSPC) /* others took it meanwhile */
         err->rc = BH_QUOTA;
     return bh_err_hint(err, "ask for less, or have the administrator make room at scratch_dir");

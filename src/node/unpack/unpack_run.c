@@ -15,7 +15,7 @@ copy_shared(const struct bh_unpack_shared *shared, struct bh_err *err)
 
     reported.msg[sizeof reported.msg - 1] = reported.hint[sizeof reported.hint - 1] = '\0';
     if (shared->rc <= BH_OK || shared->rc >= BH_BUG || !reported.msg[0])
-        return bh_err_set(err, BH_IO, "unpacking failed and nobody said why");
+        return bh_err_set(err, BH_IO, "unpacking failed without a message");
     bh_err_set(err, shared->rc, "%s", reported.msg);
     return reported.hint[0] ? bh_err_hint(err, "%s", reported.hint) : shared->rc;
 }
@@ -54,9 +54,9 @@ bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as
     if (rc != BH_OK || status == 0)
         return rc;
     if (!WIFEXITED(status)) {
-        bh_err_set(err, BH_FULL, "unpacking was killed, most likely for want of memory");
-        return bh_err_hint(err, "the image may be damaged, or image_memory_mib of node.conf too "
-                                "little for it");
+        bh_err_set(err, BH_FULL, "unpacking was killed, most likely because it ran out of memory");
+        return bh_err_hint(err,
+                           "the image may be damaged, or image_memory_mib in node.conf too small for it");
     }
     return copy_shared(runner->order->shared, err);
 }

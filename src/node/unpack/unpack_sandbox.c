@@ -38,7 +38,7 @@ sandbox_put_tree(const char *source, const char *target, unsigned long flags, st
 {
     if (mount(source, target, NULL, MS_BIND, NULL) != 0
         || mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, NULL) != 0)
-        return bh_err_errno(err, "show %s in the cell", source);
+        return bh_err_errno(err, "mount %s in the sandbox", source);
     return BH_OK;
 }
 
@@ -78,7 +78,7 @@ sandbox_put_program(int fd, const char *place, struct bh_err *err)
     if (fd < 0)
         return BH_OK;
     if (made < 0)
-        return bh_err_errno(err, "make %s of the cell", place);
+        return bh_err_errno(err, "make %s of the sandbox", place);
     bh_proc_fd_path(fd, from);
     return sandbox_put_tree(from, place, MS_RDONLY, err);
 }
@@ -95,7 +95,7 @@ unpack_sandbox_put_parts(const struct parts *parts, struct bh_err *err)
 
     if (mkdir(ROOT BH_UNPACK_SANDBOX_STAGE, 0755) != 0 || mkdir(ROOT BH_UNPACK_SANDBOX_ETC, 0755) != 0
         || mkdir(ROOT "/old", 0700) != 0)
-        rc = bh_err_errno(err, "make the cell's folders");
+        rc = bh_err_errno(err, "make the sandbox's folders");
     bh_proc_fd_path(parts->folder, from);
     if (rc != BH_OK)
         return rc;
@@ -140,7 +140,7 @@ unpack_sandbox_build(const struct bh_unpack_sandbox *sandbox, struct parts *part
     if (rc != BH_OK)
         return rc;
     if (mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=65536") != 0)
-        rc = bh_err_errno(err, "mount the cell");
+        rc = bh_err_errno(err, "mount the sandbox");
     if (rc != BH_OK)
         return rc;
     return unpack_sandbox_put_parts(parts, err);
@@ -159,7 +159,7 @@ bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *
         return rc;
     if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0 || umount2("/old", MNT_DETACH) != 0
         || mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) != 0)
-        return bh_err_errno(err, "enter the cell");
+        return bh_err_errno(err, "enter the sandbox");
     return BH_OK;
 }
 
@@ -216,7 +216,7 @@ sandbox_write_map(pid_t pid, const char *file, uint32_t base, uint32_t submitter
     bh_path_format(path, sizeof path, "%d/%s", (int)pid, file);
     fd = openat(machine_proc, path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, text, (size_t)length) != length)
-        return bh_err_errno(err, "write %s of the cell", file);
+        return bh_err_errno(err, "write %s of the sandbox", file);
     return BH_OK;
 }
 
@@ -257,13 +257,13 @@ bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_stat
     if (rc == BH_OK)
         rc = sandbox_write_map(pid, "gid_map", child->base, child->submitter_gid, err);
     if (rc == BH_OK && write(barrier[1], "", 1) != 1)
-        rc = bh_err_errno(err, "start the cell's child");
+        rc = bh_err_errno(err, "start the sandbox's child");
     close(barrier[1]);
     if (pid > 0)
         unpack_sandbox_await(child, pid, ret_status);
     if (rc != BH_OK)
         return rc;
     if (WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
-        return bh_err_set(err, BH_IO, "the cell's child could not be confined");
+        return bh_err_set(err, BH_IO, "the sandbox's child could not be confined");
     return BH_OK;
 }

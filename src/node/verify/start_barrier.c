@@ -92,7 +92,7 @@ inspect(struct bh_node *node, struct bh_job *job, int fd, pid_t init)
     job->barrier_at = 0;
     if (syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 0) != 0) {
         if (errno != ESRCH) /* else it was ended while it was inspected, and its end answers */
-            bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_STR("what", "let it begin"));
+            bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_STR("what", "let it start"));
         return;
     }
     job->unbuilt = false;

@@ -139,7 +139,7 @@ verify_make_start(struct bh_node *node, const struct bh_node_partition *lent, st
     uint32_t pids = conf->pids_max < PROBE_PIDS ? conf->pids_max : PROBE_PIDS, count = 0;
 
     if (!args)
-        return bh_err_set(err, BH_FULL, "no room for the probe's order");
+        return bh_err_set(err, BH_FULL, "the probe's order is too large");
     args[count++] = BH_ROOTFS_LIBEXEC "/probe";
     args[count++] = bh_arena_printf(arena, "--memory=%" PRIu64, PROBE_MEMORY);
     args[count++] = bh_arena_printf(arena, "--pids=%u", pids);
@@ -165,7 +165,7 @@ verify_make_start(struct bh_node *node, const struct bh_node_partition *lent, st
                                         .sku = "verify" };
     for (uint32_t i = 0; i < count; i++)
         if (!args[i])
-            return bh_err_set(err, BH_FULL, "no room for the probe's order");
+            return bh_err_set(err, BH_FULL, "the probe's order is too large");
     return BH_OK;
 }
 

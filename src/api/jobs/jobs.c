@@ -115,15 +115,17 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
 }
 
 bh_rc
-bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err *err)
+bh_jobs_find_permitted(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err)
 {
-    bh_tenant_id tenant = { row->tenant_id };
+    bh_rc rc = bh_jobs_find(call, ret_row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, tenant);
+    call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, call->tenant);
     if (call->verdict.allow)
         return BH_OK;
-    return bh_call_deny(call, (struct bh_denial){ call->op->verb, call->verdict, BH_REACH_OBJECT }, tenant,
-                        err);
+    return bh_call_deny(call, (struct bh_denial){ call->op->verb, call->verdict, BH_REACH_OBJECT },
+                        call->tenant, err);
 }
 
 /* ---- writing jobs ---- */
@@ -499,13 +501,10 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     struct bh_reply_reason why;
     char name[NAME_SIZE];
     struct bh_job_row row;
-    bh_rc rc = bh_jobs_find(call, &row, err);
+    bh_rc rc = bh_jobs_find_permitted(call, &row, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_jobs_permit(call, &row, err);
-    if (rc != BH_OK)
-        return rc;
     jobs_fill(call, &row, name, &job);
     rc = jobs_fill_whole(call, &row, &job, err);
     if (rc != BH_OK)
@@ -527,13 +526,10 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     struct bh_reply_reason why;
     struct bh_job_row row;
     uint64_t start_ns;
-    bh_rc rc = bh_jobs_find(call, &row, err);
+    bh_rc rc = bh_jobs_find_permitted(call, &row, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_jobs_permit(call, &row, err);
-    if (rc != BH_OK)
-        return rc;
     rc = jobs_read_start(call, &row, &reserved, &start_ns, err);
     if (rc != BH_OK)
         return rc;

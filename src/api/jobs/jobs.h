@@ -15,8 +15,9 @@ bh_rc bh_jobs_command(struct bh_call *call, struct bh_err *err); /* cancel, rele
  *   BH_NOT_FOUND  no such job, or one of a tenant that the caller may not view */
 BH_MUST_USE bh_rc bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err);
 
-/* Whether the caller may do the operation's verb on the job's tenant; BH_DENIED. */
-BH_MUST_USE bh_rc bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err *err);
+/* The same, if the caller may do the operation's verb on the job's tenant, too; else BH_DENIED. */
+BH_MUST_USE bh_rc bh_jobs_find_permitted(struct bh_call *call, struct bh_job_row *ret_row,
+                                         struct bh_err *err);
 
 /* Check what a submission says as far as the API can: its texts, and that tenant, SKU and
  * mounts exist for the caller.  Whether it may submit there is not asked.

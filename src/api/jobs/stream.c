@@ -454,13 +454,10 @@ stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_p
 {
     const struct bh_owner *owner = &call->api->options.owner;
     uint32_t member = (uint32_t)call->query.member;
-    bh_rc rc = bh_jobs_find(call, row, err);
+    bh_rc rc = bh_jobs_find_permitted(call, row, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = bh_jobs_permit(call, row, err);
-    if (rc != BH_OK)
-        return rc;
     rc = bh_members_check(row->job, row->gang, member, err);
     if (rc != BH_OK)
         return rc;

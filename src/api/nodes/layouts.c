@@ -185,13 +185,19 @@ layouts_resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, st
                             "`bulkhead gpu -o wide` lists them");
 }
 
+/* The GPUs with what the request's layout says of them. */
 static bh_rc
-layouts_resolve(struct layouts *l, const struct bh_layouts *document, struct bh_err *err)
+layouts_read(struct layouts *l, struct bh_err *err)
 {
-    const struct bh_layout_entry *entries = document->layouts.items;
-    bh_rc rc = BH_OK;
+    struct bh_layouts document;
+    const struct bh_layout_entry *entries;
+    bh_rc rc = bh_call_body(l->call, &bh_layout_fields, &document, err);
+    if (rc != BH_OK)
+        return rc;
 
-    for (uint32_t i = 0; i < document->layouts.count && rc == BH_OK; i++)
+    rc = layouts_load(l, err);
+    entries = document.layouts.items;
+    for (uint32_t i = 0; i < document.layouts.count && rc == BH_OK; i++)
         rc = layouts_resolve_entry(l, &entries[i], err);
     return rc;
 }
@@ -422,17 +428,10 @@ bh_rc
 bh_layouts_diff(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(layouts_unload) struct layouts l = { .call = call };
-    struct bh_layouts document;
-    bh_rc rc = bh_call_body(call, &bh_layout_fields, &document, err);
+    bh_rc rc = layouts_read(&l, err);
     if (rc != BH_OK)
         return rc;
 
-    rc = layouts_load(&l, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = layouts_resolve(&l, &document, err);
-    if (rc != BH_OK)
-        return rc;
     l.rows = bh_rows_begin(call, &bh_reply_layout_difference_list_fields);
     for (uint32_t i = 0; i < l.gpu_count; i++)
         if (l.gpus[i].entry)
@@ -463,7 +462,6 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
     BH_AUTO(layouts_unload) struct layouts l = { .call = call };
     struct bh_command command = { .standing_count = 0 };
     struct bh_ev_layout *events;
-    struct bh_layouts document;
     struct bh_verdict verdict =
         bh_authz_check(call->dir, &call->caller.subject, call->op->verb, (bh_tenant_id){ 0 });
     bh_rc rc;
@@ -471,13 +469,7 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
     if (!verdict.allow) /* before the document is looked at; the owner asks again */
         return bh_call_deny(call, (struct bh_denial){ call->op->verb, verdict, BH_REACH_OBJECT },
                             (bh_tenant_id){ 0 }, err);
-    rc = bh_call_body(call, &bh_layout_fields, &document, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = layouts_load(&l, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = layouts_resolve(&l, &document, err);
+    rc = layouts_read(&l, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_call_alloc(call, (l.gpu_count + 1) * sizeof *events, &events, err);

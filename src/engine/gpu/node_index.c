@@ -144,12 +144,6 @@ bh_node_index_invalidate(struct bh_engine *engine, uint32_t node)
     engine->hints.node_index_changed = node;
 }
 
-void
-bh_node_index_rebuild(struct bh_engine *engine)
-{
-    engine->hints.node_index_version = 0;
-}
-
 static bool
 index_is_of_one_model(const struct node *node)
 {

@@ -23,9 +23,6 @@ void bh_node_index_demand(struct bh_engine *engine, uint32_t job);
 /* What the node has left is not what it was. */
 void bh_node_index_invalidate(struct bh_engine *engine, uint32_t node);
 
-/* Make the index from the state: all of it, at the next update. */
-void bh_node_index_rebuild(struct bh_engine *engine);
-
 /* Bring the index up to the state: nodes that were touched, and a new demand. */
 void bh_node_index_update(struct bh_engine *engine);
 

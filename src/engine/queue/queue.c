@@ -57,14 +57,6 @@ queue_find_class(const struct bh_engine *engine, const struct job *job, uint64_t
     return 0;
 }
 
-uint32_t
-bh_queue_find_class(const struct bh_engine *engine, const struct job *job)
-{
-    uint64_t id;
-
-    return queue_find_class(engine, job, &id);
-}
-
 static uint32_t
 queue_class_for(struct bh_engine *engine, const struct job *job)
 {

@@ -5,9 +5,6 @@
 
 /* Pending jobs, grouped in classes of equal needs, and who comes first. */
 
-/* The class that a job of these needs belongs to, or 0 when there is none yet. */
-uint32_t bh_queue_find_class(const struct bh_engine *engine, const struct job *job);
-
 /* Queue a pending job by its sequence; makes the class where needed.  For those who
  * come last (the usual case) and first (requeued) this costs nothing. */
 void bh_queue_add(struct bh_engine *engine, uint32_t job);

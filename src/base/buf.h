@@ -26,11 +26,6 @@ void bh_buf_init_fixed(struct bh_buf *buf, void *memory, size_t size);
 /* A buffer that grows by malloc up to `max` bytes; release with bh_buf_fini. */
 void bh_buf_init(struct bh_buf *buf, size_t max);
 void bh_buf_fini(struct bh_buf *buf);
-static inline void
-bh_buf_fini_auto(struct bh_buf *buf)
-{
-    bh_buf_fini(buf);
-}
 
 /* For BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = ... }; */
 static inline void

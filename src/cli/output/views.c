@@ -120,7 +120,7 @@ static const struct bh_column layouts_columns[] = {
     { "NODE", "node", BH_CELL_TEXT, false },       { "GPU", "index", BH_CELL_TEXT, false },
     { "MODEL", "model", BH_CELL_TEXT, false },     { "STATE", "state", BH_CELL_TEXT, false },
     { "CHANGE", "change", BH_CELL_TEXT, true },    { "DECLARED", "declared", BH_CELL_TEXT, false },
-    { "READY", "standing", BH_CELL_TEXT, false },  { "UUID", "gpu", BH_CELL_TEXT, true },
+    { "READY", "layout", BH_CELL_TEXT, false },    { "UUID", "gpu", BH_CELL_TEXT, true },
     { "TROUBLE", "trouble", BH_CELL_TEXT, false },
 };
 VIEW(layouts);

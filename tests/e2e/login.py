@@ -128,7 +128,7 @@ def first(site):
     for hidden in (code, BOSS):
         assert hidden not in seen, "what was typed was shown"
     equal("file", (site.dir / "state/first-admin.code").exists(), False)
-    contains("hint", Person(site, "nobody").run("gpu", status=4).stderr, "bulkhead login signs in")
+    contains("hint", Person(site, "nobody").run("gpu", status=4).stderr, "sign in with bulkhead login")
     boss.run("gpu", status=4)
     secret, codes = boss.add_app()
     boss.run("gpu")

@@ -59,9 +59,9 @@ read_job(struct philly_reader *reader, struct bh_err *err)
 {
     uint32_t submit_s = 0, gpus = 0, duration_s = 0;
     bh_rc rc = philly_split(reader, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = number_in(reader, 1, SPAN_S_MAX, &submit_s, err);
     if (rc != BH_OK)
         return rc;

@@ -71,9 +71,9 @@ order_read_line(char **fields, const struct bh_openb_trace *trace, struct bh_are
                 struct bh_openb_order *order, struct bh_err *err)
 {
     bh_rc rc = order_read_list(fields[NODES], trace->node_count, arena, &order->nodes, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = order_check_nodes(&order->nodes, trace->node_count, arena, err);
     if (rc != BH_OK)
         return rc;

@@ -94,9 +94,9 @@ trace_read_node(struct trace_reader *reader, char **fields)
     struct bh_openb_node *node = &trace->nodes[trace->node_count];
     struct bh_pack_node *has = &node->has;
     bh_rc rc = trace_read_number(reader, "cpu_milli", fields[NODE_CORES], CORES_MAX, &has->cpu_milli);
+
     if (rc != BH_OK)
         return rc;
-
     rc = trace_read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX, &has->memory_mib);
     if (rc != BH_OK)
         return rc;
@@ -139,9 +139,9 @@ trace_read_pod(struct trace_reader *reader, char **fields)
     struct bh_pack_shape *shape = &pod->shape;
     const char *models = reader->columns > POD_MODELS ? fields[POD_MODELS] : "";
     bh_rc rc = trace_read_number(reader, "cpu_milli", fields[POD_CORES], CORES_MAX, &shape->cpu_milli);
+
     if (rc != BH_OK)
         return rc;
-
     rc = trace_read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX, &shape->memory_mib);
     if (rc != BH_OK)
         return rc;
@@ -238,9 +238,9 @@ bh_openb_read_nodes(const char *path, struct bh_arena *arena, struct bh_openb_tr
     struct bh_openb_trace trace = { 0 };
     struct trace_reader reader = { &text, arena, &trace, 0, err };
     bh_rc rc = bh_openb_text_open(path, &text, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = trace_read_header(&reader, node_header);
     if (rc != BH_OK)
         return rc;

@@ -109,9 +109,9 @@ bh_serve_ways(struct bh_accounts *accounts, struct bh_call *call, struct bh_err 
     struct bh_reply_sign_in_issuer *offered;
     bool any_account = false;
     bh_rc rc = bh_call_alloc(call, sign_in->issuers.count * sizeof *offered, &offered, err);
+
     if (rc != BH_OK)
         return rc;
-
     for (uint32_t i = 0; i < call->dir->principal_count; i++)
         any_account = any_account || (call->dir->principals[i].account && !call->dir->principals[i].gone);
     for (uint32_t i = 0; i < sign_in->issuers.count; i++)
@@ -312,9 +312,9 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     struct account_list list = { .accounts = accounts, .call = call, .last = &list.first };
     struct bh_rows rows;
     bh_rc rc = store->ops->list_documents(store->self, &filter, list_account, &list, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (list.full)
         return bh_err_set(err, BH_FULL, "there are more accounts than fit in one answer");
     rows = bh_rows_begin(call, &bh_reply_account_list_fields);

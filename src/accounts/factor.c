@@ -209,9 +209,9 @@ bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct b
     struct bh_buf text, shown;
     char id[33], address[512], secret[128];
     bh_rc rc = bh_own_account(accounts, call, &account, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = accounts->options.crypto->random(totp.secret, BH_TOTP_SECRET_BYTES, err);
     if (rc != BH_OK)
         return rc;
@@ -320,9 +320,9 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     const char *texts[BH_RECOVERY_CODES];
     struct bh_account account;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!bh_account_has_factor(&account))
         return bh_err_set(err, BH_CONFLICT,
                           "recovery codes replace a second factor, and the account has none yet");

@@ -155,7 +155,6 @@ first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char
     struct bh_command command = { .op = BH_OP_SITE_APPLY };
     struct bh_answer answer = { 0 };
     struct bh_site site;
-    struct bh_buf text;
     bh_rc rc = bh_revision_present_site(&accounts->options.store, call->arena, &site, err);
 
     if (rc != BH_OK)
@@ -234,9 +233,9 @@ bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct 
     struct bh_puts puts = { .count = 0 };
     struct bh_sign_in_attempt attempt;
     bh_rc rc = bh_call_body(call, &bh_sign_in_first_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!bh_account_name(request.account, name) || !bh_name_valid(name))
         return bh_err_set(err, BH_INVALID,
                           "account: must be a name of lower-case letters, digits and dashes");

@@ -96,9 +96,9 @@ bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *call, const struct b
               struct bh_https_response *ret_answer, struct bh_err *err)
 {
     bh_rc rc = bh_https_ask(&accounts->options.https, request, call->arena, ret_answer, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (ret_answer->status == 0)
         bh_log(PROVIDER_SILENT, BH_STR("url", request->url), BH_U64("cause", (uint64_t)ret_answer->cause));
     return BH_OK;
@@ -126,9 +126,9 @@ issuer_discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
     struct bh_issuer *slot;
     enum bh_identity_fault fault;
     bh_rc rc = bh_provider_ask(site->url, site->loopback, call->arena, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_issuer_ask(accounts, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;

@@ -228,9 +228,9 @@ bh_serve_issuer(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     char memory[ADDRESS_MAX], id[33];
     struct bh_buf url;
     bh_rc rc = bh_call_body(call, &bh_sign_in_issuer_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
     if (rc != BH_OK)
         return rc;
@@ -268,9 +268,9 @@ oidc_exchange(struct bh_accounts *accounts, struct bh_call *call, const struct b
     struct bh_https_response answer;
     enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_login_ask(login, &issuer->provider, &issuer->client, call->arena, &request);
     if (rc != BH_OK)
         return rc;

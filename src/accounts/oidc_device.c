@@ -40,9 +40,9 @@ bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     struct bh_issuer_view *issuer;
     char id[33];
     bh_rc rc = bh_call_body(call, &bh_sign_in_device_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
     if (rc != BH_OK)
         return rc;
@@ -85,9 +85,9 @@ device_poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_d
     struct bh_https_response answer;
     enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_device_poll(login, &issuer->provider, &issuer->client, call->arena, &request);
     if (rc != BH_OK)
         return rc;

@@ -142,9 +142,9 @@ bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
 {
     struct logout_word word;
     bh_rc rc = logout_read_token_parameter(call, &word.token, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_issuer_ready(accounts, call, call->id, &word.issuer, err);
     if (rc != BH_OK)
         return rc;

@@ -162,9 +162,9 @@ bh_passkeys_list(const struct bh_accounts *accounts, struct bh_call *call, uint3
     struct bh_reply_passkey_shown *shown;
     struct passkey_list list;
     bh_rc rc = read_passkeys(accounts, call, principal, &list, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_alloc(call, list.count * sizeof *shown, &shown, err);
     if (rc != BH_OK)
         return rc;
@@ -208,9 +208,9 @@ bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh
     struct bh_challenge challenge;
     struct party party;
     bh_rc rc = passkeys_party_of(call, &party, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (principal)
         rc = read_passkeys(accounts, call, principal, &list, err);
     if (rc != BH_OK)
@@ -380,9 +380,9 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
     struct party party;
     char id[33];
     bh_rc rc = passkeys_party_of(call, &party, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_own_account(accounts, call, &account, err);
     if (rc != BH_OK)
         return rc;
@@ -424,9 +424,9 @@ passkeys_verify_creation(struct bh_accounts *accounts, struct bh_call *call, str
     struct party party;
     bool good;
     bh_rc rc = bh_call_body(call, &bh_passkey_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = passkeys_party_of(call, &party, err);
     if (rc != BH_OK)
         return rc;
@@ -545,9 +545,9 @@ bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, stru
     struct bh_answer answer;
     uint32_t at = 0;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = read_passkeys(accounts, call, account.principal, &list, err);
     if (rc != BH_OK)
         return rc;

@@ -158,9 +158,9 @@ bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 {
     struct bh_session session;
     bh_rc rc = bh_session_own(accounts, call, &session, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
@@ -237,9 +237,9 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     struct bh_sign_in_request request = { 0 };
     struct bh_session session;
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_session_own(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
@@ -274,9 +274,9 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     struct bh_session session;
     struct bh_answer answer;
     bh_rc rc = bh_call_body(call, &bh_reason_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!principal || !principal->break_glass)
         rc = sessions_deny_break_glass(call, err);
     if (rc != BH_OK)

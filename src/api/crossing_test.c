@@ -257,15 +257,9 @@ a_stranger_gets_nothing(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_of_anothers_is_reached),
-        cmocka_unit_test(an_administrator_reaches_the_same),
-        cmocka_unit_test(a_stranger_gets_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nothing_of_anothers_is_reached),
+    cmocka_unit_test(an_administrator_reaches_the_same),
+    cmocka_unit_test(a_stranger_gets_nothing),
+};
+BH_TEST_MAIN(tests)

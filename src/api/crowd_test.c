@@ -274,15 +274,9 @@ every_reading_operation_is_looked_at(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_developer_cannot_tell_crowds_apart),
-        cmocka_unit_test(an_admin_can),
-        cmocka_unit_test(every_reading_operation_is_looked_at),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_developer_cannot_tell_crowds_apart),
+    cmocka_unit_test(an_admin_can),
+    cmocka_unit_test(every_reading_operation_is_looked_at),
+};
+BH_TEST_MAIN(tests)

@@ -313,16 +313,10 @@ test_retry(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(filters_tell_nobody_what_there_is),
-        cmocka_unit_test(nor_do_paths_and_bodies),
-        cmocka_unit_test(what_is_ones_own_is_found),
-        cmocka_unit_test(test_retry),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(filters_tell_nobody_what_there_is),
+    cmocka_unit_test(nor_do_paths_and_bodies),
+    cmocka_unit_test(what_is_ones_own_is_found),
+    cmocka_unit_test(test_retry),
+};
+BH_TEST_MAIN(tests)

@@ -65,9 +65,9 @@ bh_checkpoint_open(const struct bh_crypto_ops *crypto, const struct bh_note_key 
     struct bh_checkpoint checkpoint;
     size_t length;
     bh_rc rc = bh_note_open(crypto, key, note, &length, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = parse_body(note, length, &checkpoint, err);
     if (rc != BH_OK)
         return rc;

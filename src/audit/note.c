@@ -168,9 +168,9 @@ note_put_signature(const struct bh_crypto_ops *crypto, struct signer signer, siz
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
     struct bh_note_key key;
     bh_rc rc = crypto->public_of(signer.private_key, public_key, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_note_key_make(crypto, signer.name, public_key, &key, err);
     if (rc != BH_OK)
         return rc;

@@ -232,9 +232,9 @@ bh_rc
 bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
 {
     bh_rc rc = orders_check_number(record, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (orders->begun && record->version < 2)
         return bh_err_set(err, BH_CONFLICT, "it is of an older version than those before it");
     if (!orders->begun && record->version >= 2) {

@@ -59,11 +59,5 @@ test_print(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_run), cmocka_unit_test(test_print) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_run), cmocka_unit_test(test_print) };
+BH_TEST_MAIN(tests)

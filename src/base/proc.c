@@ -122,9 +122,9 @@ bh_proc_stat(pid_t pid, struct bh_proc_stat *ret_stat, struct bh_err *err)
 {
     char text[STAT_MAX];
     bh_rc rc = bh_proc_read(pid, "stat", text, sizeof text, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!bh_proc_stat_parse(text, ret_stat))
         return bh_err_set(err, BH_IO, "/proc/%d/stat is not as expected", (int)pid);
     return BH_OK;
@@ -135,9 +135,9 @@ bh_proc_boot_id(char ret_id[BH_PROC_BOOT_ID_MAX], struct bh_err *err)
 {
     char text[BH_PROC_BOOT_ID_MAX];
     bh_rc rc = proc_read("/proc/sys/kernel/random/boot_id", text, sizeof text, err);
+
     if (rc != BH_OK)
         return rc;
-
     text[strcspn(text, "\n")] = '\0';
     memcpy(ret_id, text, sizeof text);
     return BH_OK;
@@ -160,9 +160,9 @@ bh_proc_available_bytes(uint64_t *ret_bytes, struct bh_err *err)
 {
     char text[MEMINFO_MAX];
     bh_rc rc = proc_read("/proc/meminfo", text, sizeof text, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!bh_proc_meminfo_parse(text, ret_bytes))
         return bh_err_set(err, BH_IO, "/proc/meminfo does not say what is available");
     return BH_OK;

@@ -169,9 +169,9 @@ sandbox_fill_root(const struct bh_checkpoint_request *request, const struct sour
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
     char mount_point[PATH_SIZE];
     bh_rc rc = sandbox_show_libraries(err);
+
     if (rc != BH_OK)
         return rc;
-
     if (sources->library >= 0)
         rc = sandbox_show_source(sources->library, BH_CHECKPOINT_SANDBOX_LIBRARY, MS_RDONLY, err);
     if (rc != BH_OK)
@@ -258,9 +258,9 @@ static bh_rc
 sandbox_become_nobody(struct bh_err *err)
 {
     bh_rc rc = bh_capability_bound(NULL, 0, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
         rc = bh_err_errno(err, "become nobody");
     if (rc != BH_OK)

@@ -52,7 +52,6 @@ test_holders(void **state)
 {
     char self[32];
 
-    (void)state;
     assert_non_null(mkdtemp(root));
     snprintf(self, sizeof self, "%d", (int)getpid());
     put_process("11", "python3\n", "/dev/nvidia0");
@@ -85,7 +84,6 @@ holders_test_end(void **state)
     static const char *const names[] = { "11", "12", "13", "14", "15", "16", "self", NULL };
     char path[128], pid[16];
 
-    (void)state;
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         static const char *const files[] = { "/comm", "/maps", "/fd/7" };

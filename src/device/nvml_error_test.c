@@ -27,7 +27,6 @@ static const struct {
 static void
 test_map(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_err err = { 0 };
         bh_rc rc = bh_nvml_fail(&err, cases[i].result, "cannot carve %s", "1g.10gb");

@@ -37,7 +37,6 @@ static const struct {
 static void
 test_names(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(profiles); i++) {
         nvmlGpuInstanceProfileInfo_t profile = { .sliceCount = profiles[i].slices,
                                                  .memorySizeMB = profiles[i].memory_mib };
@@ -56,7 +55,6 @@ test_odd(void **state)
     nvmlGpuInstanceProfileInfo_t profile = { .sliceCount = 1, .memorySizeMB = 1000 };
     char name[24];
 
-    (void)state;
     bh_nvml_profile_name(0, &profile, 0, name);
     BH_CHECK_STR("no memory told", name, "1g.0gb");
     bh_nvml_profile_name(UINT32_MAX, &profile, 8ULL << 30, name);

@@ -63,7 +63,6 @@ address_test_addresses(void **state)
         { "2002:808:808::1", true, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct sockaddr_storage address = address_of(rows[i].text);
         const struct sockaddr *a = (const void *)&address;
@@ -81,7 +80,6 @@ other_families(void **state)
     struct bh_block all;
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("all", bh_block_parse("::/0", &all, &err), BH_OK);
     BH_CHECK("unix", !bh_address_public((const void *)&address));
     BH_CHECK("unix", !bh_block_has(&all, (const void *)&address));
@@ -116,7 +114,6 @@ blocks(void **state)
         { "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000/8", NULL, NULL },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_block block = { .bits = 999 };
         struct sockaddr_storage address;

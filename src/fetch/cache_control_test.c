@@ -30,7 +30,6 @@ values(void **state)
         { "", 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].value, bh_cache_control_max_age(rows[i].value, strlen(rows[i].value)),
                     rows[i].max_age_s);

@@ -42,7 +42,6 @@ fetch_test_set_up(void **state)
 {
     char all[3 * sizeof site.pem.certificate];
 
-    (void)state;
     snprintf(site.folder, sizeof site.folder, "/tmp/bh-fetch-XXXXXX");
     assert_non_null(mkdtemp(site.folder));
     bh_test_make_pem(NULL, -1, 2, &site.pem);
@@ -67,7 +66,6 @@ fetch_test_tear_down(void **state)
 {
     const char *const files[] = { site.ca, site.other_ca, site.certificate, site.key, site.empty };
 
-    (void)state;
     bh_test_server_stop(site.server);
     bh_test_server_stop(site.plain);
     for (size_t i = 0; i < BH_COUNT(files); i++)
@@ -176,7 +174,6 @@ fetch_test_answers(void **state)
     pid_t process = bh_fetch_process(fetch);
     struct bh_https_response answer;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         answer = get_path(fetch, rows[i].path);
         BH_CHECK_EQ(rows[i].path, answer.status, rows[i].status);
@@ -212,7 +209,6 @@ requests(void **state)
     struct bh_https_response answer;
     struct bh_err err;
 
-    (void)state;
     setenv("https_proxy", "http://127.0.0.1:1", 1);
     fetch = fetch_test_start(&options);
     port = bh_fetch_port(fetch);
@@ -258,7 +254,6 @@ small_arena(void **state)
     struct bh_https_response answer;
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("small", bh_https_ask(&port, &request, small, &answer, &err), BH_FULL);
     BH_CHECK_EQ("afterwards", get_path(fetch, "/ok").status, 200);
     bh_arena_free(small);
@@ -285,7 +280,6 @@ trust(void **state)
         { "no TLS", { .pem = NULL }, site.ca, "https://127.0.0.1", BH_HTTPS_TLS },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct server *server = bh_test_server_start(&rows[i].server);
         struct bh_fetch_options options = usual();
@@ -312,7 +306,6 @@ client_certificates(void **state)
     struct bh_https_request request = { .url = url_at("https://127.0.0.1", server, "/certificate") };
     struct bh_fetch *fetch;
 
-    (void)state;
     options.certificates = &mine;
     options.certificate_count = 1;
     fetch = fetch_test_start(&options);
@@ -356,7 +349,6 @@ fetch_test_addresses(void **state)
         { "https://name.invalid", true, { BH_HTTPS_RESOLVE, BH_HTTPS_RESOLVE, BH_HTTPS_RESOLVE } },
     };
 
-    (void)state;
     for (int kind = STRICT; kind < KINDS; kind++) {
         struct bh_fetch_options options = usual();
         struct bh_fetch *fetch;
@@ -389,7 +381,6 @@ by_proxy(void **state)
     struct bh_fetch *fetch;
     char proxy[64];
 
-    (void)state;
     snprintf(proxy, sizeof proxy, "http://127.0.0.1:%u", bh_test_server_port(site.plain));
     options.proxy = proxy;
     options.allow.count = 0;
@@ -409,7 +400,6 @@ slow(void **state)
     struct bh_fetch_options options = usual();
     struct bh_fetch *fetch;
 
-    (void)state;
     options.timeout_ms = 3000;
     fetch = fetch_test_start(&options);
     for (size_t i = 0; i < BH_COUNT(paths); i++)
@@ -459,7 +449,6 @@ several(void **state)
     struct bh_fetch *fetch = fetch_test_start(&options);
     struct asker askers[TOGETHER];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(askers); i++)
         begin_ask(&askers[i], fetch, "/together");
     for (size_t i = 0; i < BH_COUNT(askers); i++) {
@@ -478,7 +467,6 @@ too_many_then_stopped(void **state)
     uint32_t before = bh_test_server_accepted(site.server);
     struct asker askers[BH_FETCH_PENDING_MAX];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(askers); i++)
         begin_ask(&askers[i], fetch, "/silent");
     bh_test_server_await(site.server, before + BH_FETCH_PENDING_MAX);
@@ -502,7 +490,6 @@ killed_in_the_middle(void **state)
     uint32_t before;
     struct asker asker;
 
-    (void)state;
     BH_CHECK_EQ("before", get_path(fetch, "/ok").status, 200);
     before = bh_test_server_accepted(site.server);
     begin_ask(&asker, fetch, "/silent");
@@ -524,7 +511,6 @@ fetch_test_hangs(void **state)
     struct bh_fetch *fetch;
     pid_t first;
 
-    (void)state;
     options.timeout_ms = 3000;
     fetch = fetch_test_start(&options);
     first = bh_fetch_process(fetch);
@@ -561,7 +547,6 @@ sandboxed(void **state)
     char path[64], memory[8192];
     struct bh_buf text;
 
-    (void)state;
     bh_buf_init_fixed(&text, memory, sizeof memory);
     read_status(bh_fetch_process(fetch), &text);
     for (size_t i = 0; i < BH_COUNT(lines); i++)
@@ -599,7 +584,6 @@ replaced_files(void **state)
     char hosts[64], url[100];
     pid_t first;
 
-    (void)state;
     if (!own_mounts()) {
         print_message("# left out: this machine gives no mounts of one's own\n");
         return;
@@ -632,7 +616,6 @@ silent_resolver(void **state)
     char conf[64];
     pid_t first;
 
-    (void)state;
     if (!own_mounts() || bind(server, (const void *)&at, sizeof at) != 0) {
         close(server);
         print_message("# left out: this machine gives no mounts of one's own\n");
@@ -685,7 +668,6 @@ wrong_options(void **state)
           "/nowhere" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_fetch *fetch = NULL;
         struct bh_err err = { 0 };

@@ -27,9 +27,9 @@ static bh_rc
 fetch_prepare(int argc, char **argv, struct bh_fetch_settings *settings, struct bh_err *err)
 {
     bh_rc rc = bh_fetch_settings_parse(argc, argv, settings, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_fetch_sandbox_drop(err);
     if (rc != BH_OK)
         return rc;

@@ -171,7 +171,6 @@ process_test_request(struct bh_fetch *fetch)
 static void
 each_part(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(parts); i++) {
         struct bh_fetch *fetch = process_test_start(parts[i].name);
         struct bh_https_response got = process_test_request(fetch);
@@ -190,7 +189,6 @@ lost_after_an_answer(void **state)
     struct bh_fetch *fetch = process_test_start("answers twice");
     pid_t first = bh_fetch_process(fetch);
 
-    (void)state;
     BH_CHECK_EQ("first", process_test_request(fetch).status, 200);
     while (bh_fetch_process(fetch) == first)
         bh_time_sleep(BH_NS_PER_MS);
@@ -219,7 +217,6 @@ pauses_double(void **state)
     struct bh_err err;
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(bh_fetch_start(&options, &fetch, &err), BH_OK);
     for (; size_of(path) < 4; bh_time_sleep(BH_NS_PER_MS))
@@ -238,7 +235,6 @@ never_ready(void **state)
     struct bh_fetch *fetch = NULL;
     struct bh_err err = { 0 };
 
-    (void)state;
     BH_CHECK_EQ("start", bh_fetch_start(&options, &fetch, &err), BH_UNAVAILABLE);
     BH_CHECK(err.msg, strstr(err.msg, "does not answer"));
     BH_CHECK_DONE();
@@ -276,7 +272,6 @@ commands(void **state)
     struct bh_fetch_command command;
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_fetch_command_make(&options, &command, &err), BH_OK);
     for (size_t i = 0; i < BH_COUNT(want); i++)
         BH_CHECK_STR(want[i], command.argv[i], want[i]);

@@ -275,7 +275,6 @@ behind_it(void **state)
     bool landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
     bool hosts = access("/etc/hosts", R_OK) == 0;
 
-    (void)state;
     if (!hosts)
         fputs("# this machine has no /etc/hosts: what reads it is left out\n", stderr);
     if (!landlock)
@@ -292,7 +291,6 @@ by_the_filter_alone(void **state)
 {
     static int (*const writes[])(void) = { write_null, make_file };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(writes); i++) {
         int status = 0;
         pid_t pid = fork();
@@ -348,7 +346,6 @@ dropped(int (*action)(void))
 static void
 rights(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("not root", dropped(who), 0);
     BH_CHECK_EQ("not to be dumped or traced", dropped(dumpable), 0);
     BH_CHECK_EQ("no new rights", dropped(privileges), 0);

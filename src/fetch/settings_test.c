@@ -53,7 +53,6 @@ arguments(void **state)
         { "no such key", { "--certificate", "a:/etc/passwd:/nowhere" }, BH_NOT_FOUND },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_fetch_settings settings;
         struct bh_err err;
@@ -87,7 +86,6 @@ allowed(void **state)
         { "8.8.8.8", true, { false, false, false, false } },
     };
 
-    (void)state;
     for (int kind = STRICT; kind < KINDS; kind++) {
         struct bh_fetch_settings settings;
         struct bh_err err;

@@ -79,7 +79,6 @@ transfer_open_socket(void *self, curlsocktype purpose, struct curl_sockaddr *add
 {
     struct bh_transfer *transfer = self;
 
-    (void)purpose;
     if (bh_fetch_settings_allow(transfer->settings, &address->addr, transfer->plain))
         return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     transfer->refused = true;

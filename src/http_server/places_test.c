@@ -130,14 +130,8 @@ nobody_loses_for_ever(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_gives_way),
-        cmocka_unit_test(nobody_loses_for_ever),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(who_gives_way),
+    cmocka_unit_test(nobody_loses_for_ever),
+};
+BH_TEST_MAIN(tests)

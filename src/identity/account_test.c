@@ -40,7 +40,6 @@ account_test_spellings(void **state)
         { "a\nb", "a b", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char memory[64], name[BH_ACCOUNT_MAX + 1] = "";
         struct bh_buf key;
@@ -59,7 +58,6 @@ lengths(void **state)
 {
     char text[BH_ACCOUNT_MAX + 2] = "", name[BH_ACCOUNT_MAX + 1];
 
-    (void)state;
     memset(text, 'a', BH_ACCOUNT_MAX);
     BH_CHECK("longest", bh_account_name(text, name));
     text[BH_ACCOUNT_MAX] = 'a';

@@ -58,7 +58,6 @@ verified(void **state)
     const struct bh_jws_trust trust = { bh_test_jwks(), BH_JWS_ALL };
     struct bh_arena *arena = bh_arena_new(1 << 16);
 
-    (void)state;
     /* r and s are padded: some signatures begin with zeros */
     for (size_t i = 0; i < 300 + BH_COUNT(rows); i++) {
         size_t at = i < BH_COUNT(rows) ? i : 1;
@@ -95,7 +94,6 @@ keys_refused(void **state)
     struct bh_assertion_key *key = NULL;
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(texts); i++)
         BH_CHECK_EQ(texts[i].name,
                     bh_assertion_key_open(texts[i].pem, strlen(texts[i].pem), NULL, &key, &err), BH_INVALID);
@@ -118,7 +116,6 @@ no_space(void **state)
     static char client[8000];
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("arena", bh_assertion_make(key, &request, small, &text, &err), BH_FULL);
     memset(client, 'c', sizeof client - 1);
     long_request.client = client;

@@ -49,7 +49,6 @@ beginnings(void **state)
         { "down", 500, "", BH_FAULT_PROVIDER_DOWN, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_https_response answer = answer_of(rows[i].status, rows[i].body);
         struct bh_device_login login = { .interval_s = 0 };
@@ -89,7 +88,6 @@ polls(void **state)
         { "no answer", 0, "", 0, BH_DEVICE_PENDING, 10 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_https_response begin = answer_of(200, "{" BEGIN ",\"expires_in\":600}");
         struct bh_https_response answer = answer_of(rows[i].status, rows[i].body);
@@ -120,7 +118,6 @@ ends(void **state)
     struct bh_device_login login;
     struct bh_tokens tokens;
 
-    (void)state;
     BH_CHECK_EQ("begin", bh_device_begin(&begin, false, NOW, &login), 0);
     for (int i = 0; i < 30; i++)
         BH_CHECK_EQ("slow", bh_device_receive(&login, &slow, NOW, arena, &tokens), 0);
@@ -144,7 +141,6 @@ device_test_questions(void **state)
     struct bh_provider without = { .device = "" };
     struct bh_https_request request;
 
-    (void)state;
     BH_CHECK_EQ("ask", bh_device_ask(&provider, &client, arena, &request), BH_OK);
     BH_CHECK_STR("ask", request.body, "scope=openid&client_id=cli");
     BH_CHECK_STR("ask", request.url, "https://op.example/device/auth");

@@ -33,7 +33,6 @@ parsing(void **state)
     };
     struct bh_form form;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         BH_CHECK_EQ(rows[i].name, bh_form_parse(rows[i].text, strlen(rows[i].text), &form), rows[i].fault);
         if (rows[i].fault)
@@ -55,7 +54,6 @@ form_test_limits(void **state)
     struct bh_form form;
     struct bh_buf out;
 
-    (void)state;
     memset(text, 'a', sizeof text);
     BH_CHECK_EQ("longest", bh_form_parse(text, BH_FORM_BYTES_MAX - 1, &form), 0);
     BH_CHECK_EQ("longer", bh_form_parse(text, BH_FORM_BYTES_MAX, &form), BH_FAULT_FORM);
@@ -75,7 +73,6 @@ writing(void **state)
     char text[200];
     struct bh_buf out;
 
-    (void)state;
     bh_buf_init_fixed(&out, text, sizeof text);
     bh_form_put(&out, "a b", "1&2=3");
     bh_form_put(&out, "c", "\xc3\xa9~-._");

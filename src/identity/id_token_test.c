@@ -121,7 +121,6 @@ claims(void **state)
     struct bh_id_token token;
     char text[1024];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(claim_rows); i++) {
         snprintf(text, sizeof text, "{%s}", claim_rows[i].claims);
         token.subject[0] = '!';
@@ -167,7 +166,6 @@ signatures(void **state)
     struct bh_id_token_rules rules = plain_rules();
     struct bh_id_token token;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name,
                     id_token_test_read_token(
@@ -228,7 +226,6 @@ step_up_and_hashes(void **state)
     struct bh_id_token token;
     char text[1024];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_id_token_rules rules = rows[i].rules;
 
@@ -255,7 +252,6 @@ what_is_known(void **state)
                                     "{" GOOD ",\"sid\":\"s1\",\"acr\":\"phr\",\"amr\":[\"hwk\"],"
                                     "\"auth_time\":1789999990,\"groups\":[\"ml\",\"ops\"]}");
 
-    (void)state;
     BH_CHECK_EQ("read", bh_id_token_read(text, &trust, &rules, arena, &token), 0);
     BH_CHECK_STR("sub", token.subject, "248289761001");
     BH_CHECK_STR("sid", token.session, "s1");
@@ -280,7 +276,6 @@ id_token_test_limits(void **state)
     char sub[BH_CLAIM_TEXT_MAX + 2], *text = malloc(1 << 15);
     struct bh_buf out;
 
-    (void)state;
     rules.when.now += 3600 * BH_NS_PER_S;
     BH_CHECK_EQ("an hour later", id_token_test_read_token(good, &rules, &token), BH_FAULT_EXPIRED);
     rules.when.now -= 7200 * BH_NS_PER_S;
@@ -318,7 +313,6 @@ faults(void **state)
 {
     struct bh_err err, other;
 
-    (void)state;
     BH_CHECK_EQ("none", bh_fault_err(BH_FAULT_NONE, &err), BH_OK);
     for (enum bh_identity_fault i = 1; i < BH_FAULTS; i++) {
         BH_CHECK(bh_fault_name(i), bh_fault_err(i, &err) != BH_OK);

@@ -76,7 +76,6 @@ static const struct {
 static void
 sets(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(set_rows); i++) {
         jwks.count = 77;
         BH_CHECK_EQ(set_rows[i].name, bh_jwks_parse(set_rows[i].text, strlen(set_rows[i].text), &jwks),
@@ -94,7 +93,6 @@ jwk_test_limits(void **state)
     char kid[BH_JWK_KID_MAX + 2], text[700];
     struct bh_buf out;
 
-    (void)state;
     bh_buf_init(&out, 1 << 20);
     bh_buf_puts(&out, "{\"keys\":[" EC_KEY "}");
     for (int i = 1; i < BH_JWKS_KEYS_MAX; i++)
@@ -126,7 +124,6 @@ weak_rsa(void **state)
 {
     char text[2048];
 
-    (void)state;
     snprintf(text, sizeof text, "{\"keys\":[" EC_KEY "},%s]}", bh_test_jwk(BH_TEST_RSA_SHORT, ""));
     BH_CHECK_EQ("1024 bits", bh_jwks_parse(text, strlen(text), &jwks), 0);
     BH_CHECK_EQ("1024 bits", jwks.count, 1);
@@ -163,7 +160,6 @@ finding(void **state)
         { "no id, none fits", "{\"keys\":[" RSA_KEY "}]}", "", BH_JWS_ES384, BH_FAULT_KEY_UNKNOWN, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const struct bh_jwk *key = NULL;
 

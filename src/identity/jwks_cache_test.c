@@ -30,7 +30,6 @@ jwks_cache_test_has(const char *kid, bh_ns now)
 static void
 rotation(void **state)
 {
-    (void)state;
     memset(&cache, 0, sizeof cache);
     BH_CHECK("none yet", !bh_jwks_cache_keys(&cache, NOW));
     BH_CHECK("first question", bh_jwks_cache_due(&cache, false, NOW));
@@ -54,7 +53,6 @@ jwks_cache_test_lives(void **state)
         uint32_t max_age_s, life_s;
     } rows[] = { { 0, 3600 }, { 1, 300 }, { 600, 600 }, { 4000000000u, 86400 } };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         memset(&cache, 0, sizeof cache);
         BH_CHECK("due", bh_jwks_cache_due(&cache, false, NOW));
@@ -71,7 +69,6 @@ jwks_cache_test_flood(void **state)
 {
     unsigned questions = 0;
 
-    (void)state;
     memset(&cache, 0, sizeof cache);
     BH_CHECK("first", bh_jwks_cache_due(&cache, false, NOW));
     BH_CHECK_EQ("first", jwks_cache_test_receive(200, KEY("a"), 0, NOW), 0);

@@ -70,7 +70,6 @@ jws_test_published(void **state)
           "Example of Ed25519 signing" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_buf payload;
 
@@ -98,7 +97,6 @@ every_algorithm(void **state)
 {
     struct bh_buf payload;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(algorithms); i++) {
         const char *token = bh_test_sign(algorithms[i].key, algorithms[i].alg, algorithms[i].header, "{}");
 
@@ -115,7 +113,6 @@ every_change(void **state)
     struct bh_buf payload;
     char token[1024];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(algorithms); i++) {
         snprintf(token, sizeof token, "%s",
                  bh_test_sign(algorithms[i].key, algorithms[i].alg, algorithms[i].header, "{\"a\":1}"));
@@ -173,7 +170,6 @@ jws_test_headers(void **state)
     };
     struct bh_buf payload;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const char *token = bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, rows[i].header, "{}");
 
@@ -210,7 +206,6 @@ jws_test_forms(void **state)
     };
     struct bh_buf payload;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name, open_token(rows[i].token, bh_test_jwks(), &payload), rows[i].fault);
     BH_CHECK_DONE();
@@ -222,7 +217,6 @@ confusion(void **state)
 {
     struct bh_buf payload;
 
-    (void)state;
     BH_CHECK_EQ(
         "HS256 with the RSA public key",
         open_token(bh_test_sign_hmac("{\"alg\":\"HS256\",\"kid\":\"rsa\"}", "{}"), bh_test_jwks(), &payload),
@@ -253,7 +247,6 @@ signature_lengths(void **state)
     struct bh_buf payload;
     char token[1024];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(salts); i++)
         BH_CHECK_EQ("salt",
                     open_token(bh_test_sign_pss("{\"alg\":\"PS256\",\"kid\":\"rsa\"}", "{}", salts[i]),
@@ -275,7 +268,6 @@ registration(void **state)
     const char *token = bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}");
     struct bh_jws jws = { .text = "untouched" };
 
-    (void)state;
     BH_CHECK_EQ("only ES256", bh_jws_parse(token, strlen(token), BH_JWS_BIT(BH_JWS_ES256), &jws),
                 BH_FAULT_ALG_REFUSED);
     BH_CHECK_STR("untouched", jws.text, "untouched");
@@ -290,7 +282,6 @@ sizes(void **state)
     char *text = malloc(1 << 20);
     struct bh_buf payload;
 
-    (void)state;
     memset(text, 'a', (1 << 20) - 1);
     text[(1 << 20) - 1] = '\0';
     BH_CHECK_EQ("a claim of 1 MiB",
@@ -316,7 +307,6 @@ half_hashes(void **state)
 {
     char hash[BH_HALF_HASH_MAX];
 
-    (void)state;
     bh_signature_half_hash(BH_JWS_RS256, "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y", hash);
     BH_CHECK_STR("at_hash", hash, "77QmUPtjPfzWtF2AnpK9RQ");
     bh_signature_half_hash(BH_JWS_RS256, "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk", hash);

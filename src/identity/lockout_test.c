@@ -35,7 +35,6 @@ lockout_test_account(void **state)
     static const uint32_t locks_s[] = { 900, 1800, 3600, 7200, 14400, 14400 };
     bh_ns now = NOW;
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (size_t i = 0; i < BH_COUNT(locks_s); i++) {
         for (int k = 0; k < 5; k++)
@@ -56,7 +55,6 @@ lockout_test_spellings(void **state)
     static const char *const names[] = { "Alice", "alice ", "alice\xcc\x81", "alic\xc3\xa9",
                                          "\xef\xbc\xa1lice" };
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (size_t i = 0; i < BH_COUNT(names); i++)
         BH_CHECK_EQ(names[i], guess(names[i], NOW), 0);
@@ -67,7 +65,6 @@ lockout_test_spellings(void **state)
 static void
 lockout_test_windows(void **state)
 {
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 4; i++)
         BH_CHECK_EQ("four", guess("alice", NOW), 0);
@@ -86,7 +83,6 @@ source(void **state)
     bh_ns now = NOW;
     char name[16];
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (size_t i = 0; i < BH_COUNT(locks_s); i++) {
         for (int k = 0; k < 20; k++) {
@@ -108,7 +104,6 @@ nothing_locks_everybody(void **state)
 {
     char name[16], from[32];
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (unsigned i = 0; i < 100000; i++) {
         snprintf(name, sizeof name, "user%u", i / 5);
@@ -124,7 +119,6 @@ nothing_locks_everybody(void **state)
 static void
 known_device(void **state)
 {
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 5; i++)
         BH_CHECK_EQ("stranger", guess("alice", NOW), 0);
@@ -141,7 +135,6 @@ success(void **state)
 {
     struct bh_attempt attempt = { "Alice", "192.0.2.1", NULL };
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 50; i++) {
         BH_CHECK_EQ("right", try_at("alice", "192.0.2.1", NULL, NOW), 0);
@@ -175,7 +168,6 @@ alerts(void **state)
     int alerts_count = 0;
     bh_ns now = NOW;
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 30; i++, now += 600 * S) {
         BH_CHECK_EQ("slow", guess("alice", now), 0);
@@ -191,7 +183,6 @@ alerts(void **state)
 static void
 clocks(void **state)
 {
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 5; i++)
         BH_CHECK_EQ("future", guess("alice", NOW + 86400 * 365 * S), 0);
@@ -213,7 +204,6 @@ full(void **state)
 {
     char name[32];
 
-    (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 4; i++)
         BH_CHECK_EQ("four", guess("alice", NOW), 0);

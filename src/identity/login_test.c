@@ -35,7 +35,6 @@ redirect(void **state)
     char memory[1024], challenge[BH_SECRET_TEXT], want[1024];
     struct bh_buf url;
 
-    (void)state;
     bh_secret_challenge(login.verifier, challenge);
     bh_buf_init_fixed(&url, memory, sizeof memory);
     BH_CHECK_EQ("begin", bh_login_begin(&plain_provider, &client, &step_up, &login, &url), BH_OK);
@@ -84,7 +83,6 @@ callbacks(void **state)
         { "ampersand", "&", BH_FAULT_FORM, false, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_provider provider = plain_provider;
         struct bh_login login = new_login();
@@ -114,7 +112,6 @@ once_and_in_time(void **state)
         { "the clock jumped back", NOW - 3600 * BH_NS_PER_S, BH_FAULT_STATE_EXPIRED },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_login login = new_login();
 
@@ -138,7 +135,6 @@ errors_are_not_reflected(void **state)
         "error=&state=" STATE,
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_login login = new_login();
 
@@ -157,7 +153,6 @@ login_test_questions(void **state)
     struct bh_https_request request;
     char want[512];
 
-    (void)state;
     snprintf(login.code, sizeof login.code, "c/1");
     BH_CHECK_EQ("code", bh_login_ask(&login, &plain_provider, &client, arena, &request), BH_OK);
     snprintf(want, sizeof want,
@@ -213,7 +208,6 @@ login_test_answers(void **state)
         { "no answer", 0, "", BH_FAULT_PROVIDER_DOWN, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_https_response answer = { rows[i].status, rows[i].body, strlen(rows[i].body), 0 };
         struct bh_arena *arena = bh_arena_new(1 << 16);
@@ -248,7 +242,6 @@ userinfo(void **state)
         { "refused", 401, "{}", BH_FAULT_PROVIDER_DOWN },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_https_response answer = { rows[i].status, rows[i].body, strlen(rows[i].body), 0 };
 

@@ -61,7 +61,6 @@ logout_test_tokens(void **state)
     };
     char text[1024];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_logout logout = { .subject = "kept" };
 
@@ -83,7 +82,6 @@ logout_test_replay(void **state)
     struct bh_logout logout;
     char text[1024];
 
-    (void)state;
     memset(&replay, 0, sizeof replay);
     for (int i = 0; i < 2; i++)
         BH_CHECK_EQ("twice",
@@ -123,7 +121,6 @@ browser(void **state)
     char memory[512];
     struct bh_buf url;
 
-    (void)state;
     bh_buf_init_fixed(&url, memory, sizeof memory);
     BH_CHECK_EQ("url", bh_logout_url(&provider, &client, &request, &url), BH_OK);
     BH_CHECK_STR("url", bh_buf_text(&url),

@@ -24,7 +24,6 @@ passkey_test_stored(void **state)
     struct bh_buf out;
     char text[BH_PASSKEY_JSON_MAX];
 
-    (void)state;
     BH_CHECK("ordered", bh_fields_ordered(&bh_passkey_fields));
     BH_CHECK_EQ("with a name that is not given any more",
                 passkey_test_decode(
@@ -55,7 +54,6 @@ largest(void **state)
     struct bh_buf out;
     char text[BH_PASSKEY_JSON_MAX];
 
-    (void)state;
     memset(passkey.id, 'A', BH_PASSKEY_ID_TEXT - 1);
     memset(passkey.key, 'A', 346);
     memset(passkey.name, '"', BH_PASSKEY_NAME_MAX);
@@ -93,7 +91,6 @@ passkey_test_damaged(void **state)
     struct bh_passkey passkey;
     char text[1024];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const char *at = strstr(STORED, rows[i].from);
 
@@ -127,7 +124,6 @@ passkey_test_names(void **state)
         { "a variant \xef\xb8\x8f", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name, bh_passkey_name_check(rows[i].name), rows[i].good);
     BH_CHECK_DONE();
@@ -147,7 +143,6 @@ transports(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].text, bh_passkey_transports_check(rows[i].text), rows[i].good);
     BH_CHECK_DONE();
@@ -159,21 +154,14 @@ passkey_test_found(void **state)
     static const struct bh_passkey items[] = { { .id = "aaaa" }, { .id = "aaab" } };
     static const struct bh_passkeys passkeys = { items, 2 };
 
-    (void)state;
     BH_CHECK("second", bh_passkeys_find(&passkeys, "aaab") == &items[1]);
     BH_CHECK("none", !bh_passkeys_find(&passkeys, "aaa"));
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passkey_test_stored),  cmocka_unit_test(largest),
-        cmocka_unit_test(passkey_test_damaged), cmocka_unit_test(passkey_test_names),
-        cmocka_unit_test(passkey_test_found),   cmocka_unit_test(transports),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(passkey_test_stored),  cmocka_unit_test(largest),
+    cmocka_unit_test(passkey_test_damaged), cmocka_unit_test(passkey_test_names),
+    cmocka_unit_test(passkey_test_found),   cmocka_unit_test(transports),
+};
+BH_TEST_MAIN(tests)

@@ -13,7 +13,6 @@ checking(void **state)
 {
     char stored_text[BH_PASSWORD_TEXT] = "", other[BH_PASSWORD_TEXT];
 
-    (void)state;
     BH_CHECK_EQ("hash",
                 bh_password_hash("corr\xc3\xa9"
                                  "ct horse",
@@ -59,7 +58,6 @@ password_test_published(void **state)
     static const struct bh_password_cost cost = { 65536, 2, 1 };
     char stored_text[BH_PASSWORD_TEXT];
 
-    (void)state;
     BH_CHECK_EQ("hash", bh_password_hash("password", salt, &cost, stored_text), 0);
     BH_CHECK_STR("hash", stored_text,
                  "$argon2id$v=19$m=65536,t=2,p=1$MDEyMzQ1Njc4OWFiY2RlZg$"
@@ -78,7 +76,6 @@ bad_input(void **state)
                                           "$2y$10$abcdefghijklmnopqrstuv" };
     char text[BH_PASSWORD_MAX + 2] = "", stored_text[BH_PASSWORD_TEXT] = "kept";
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(stored); i++)
         BH_CHECK_EQ(stored[i], bh_password_check(stored[i], "password", &cheap), BH_FAULT_PASSWORD_STORED);
     BH_CHECK_EQ("empty", bh_password_hash("", salt, &cheap, stored_text), BH_FAULT_PASSWORD_LENGTH);
@@ -113,7 +110,6 @@ unknown_costs_the_same(void **state)
     char stored_text[BH_PASSWORD_TEXT];
     double known_ms = 1e9, unknown_ms = 1e9;
 
-    (void)state;
     BH_CHECK_EQ("hash", bh_password_hash("another", salt, &bh_password_cost, stored_text), 0);
     for (int i = 0; i < 7; i++) {
         double known = cpu_ms(stored_text), unknown = cpu_ms(NULL);

@@ -46,7 +46,6 @@ documents(void **state)
     struct bh_provider provider = { .issuer = "last good" };
     char text[2048];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_https_response answer = { 200, text, 0, 0 };
 
@@ -95,7 +94,6 @@ provider_test_addresses(void **state)
         { "", false, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         BH_CHECK_EQ(rows[i].url, bh_url_check(rows[i].url, false), rows[i].good);
         BH_CHECK_EQ(rows[i].url, bh_url_check(rows[i].url, true), rows[i].loopback);
@@ -113,7 +111,6 @@ asking(void **state)
     char memory[100];
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("ask", bh_provider_ask("https://op.example/t/", false, arena, &request, &err), BH_OK);
     BH_CHECK_STR("ask", request.url, "https://op.example/t/.well-known/openid-configuration");
     BH_CHECK("ask", !request.post && !request.body && !request.authorization);
@@ -162,7 +159,6 @@ proofs(void **state)
     struct bh_https_request request;
     struct bh_provider provider;
 
-    (void)state;
     BH_CHECK_EQ("read", bh_provider_receive(&answer, "https://op.example", false, &provider), 0);
     BH_CHECK_STR("key", posted(&provider, &client, arena, &request),
                  "a=b&client_id=bh&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3A"

@@ -5,7 +5,6 @@
 static void
 equality(void **state)
 {
-    (void)state;
     BH_CHECK("same", bh_secret_equal("abc", "abc"));
     BH_CHECK("empty", bh_secret_equal("", ""));
     BH_CHECK("longer", !bh_secret_equal("abc", "abcd"));
@@ -22,7 +21,6 @@ texts(void **state)
     uint8_t bytes[BH_SECRET_BYTES] = { 0 };
     char text[BH_SECRET_TEXT];
 
-    (void)state;
     bh_secret_text(bytes, text);
     BH_CHECK_STR("zeros", text, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     /* RFC 7636, appendix B */

@@ -31,7 +31,6 @@ totp_test_published(void **state)
     };
     char code[9];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         for (enum bh_totp_hash hash = 0; hash <= BH_TOTP_SHA512; hash++) {
             struct bh_totp totp = totp_of(hash, 8);
@@ -54,7 +53,6 @@ last_vector(void **state)
     static const char *const codes[] = { "65353130", "77737706", "47863826" };
     char code[9];
 
-    (void)state;
     for (enum bh_totp_hash hash = 0; hash <= BH_TOTP_SHA512; hash++) {
         struct bh_totp totp = totp_of(hash, 8);
 
@@ -87,7 +85,6 @@ window(void **state)
     struct bh_totp totp = totp_of(BH_TOTP_SHA1, 6);
     char code[9];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         uint64_t last = rows[i].last_step;
 
@@ -106,7 +103,6 @@ totp_test_forms(void **state)
     struct bh_totp totp = totp_of(BH_TOTP_SHA1, 6);
     uint64_t last = 0;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i], bh_totp_check(&totp, rows[i], 0, &last), BH_FAULT_TOTP_FORM);
     /* at the epoch the window reaches before time: nothing there is accepted */
@@ -121,7 +117,6 @@ address(void **state)
     char memory[256];
     struct bh_buf out;
 
-    (void)state;
     bh_buf_init_fixed(&out, memory, sizeof memory);
     bh_totp_put_address(&out, &totp, "GPU site", "alice");
     BH_CHECK_STR("address", bh_buf_text(&out),
@@ -137,7 +132,6 @@ recovery(void **state)
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_recovery set, other;
 
-    (void)state;
     for (size_t i = 0; i < sizeof random; i++)
         random[i / BH_RECOVERY_RANDOM][i % BH_RECOVERY_RANDOM] = (uint8_t)(i * 7);
     memset(random[0], 0, sizeof random[0]);

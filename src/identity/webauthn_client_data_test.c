@@ -61,7 +61,6 @@ client_data(void **state)
     struct bh_test_authenticator device;
     struct bh_passkey passkey;
 
-    (void)state;
     bh_test_authenticator_init(&device, BH_PASSKEY_EDDSA);
     for (size_t i = 0; i < BH_COUNT(written); i++) {
         struct bh_webauthn_response answer;

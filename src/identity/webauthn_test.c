@@ -63,7 +63,6 @@ webauthn_test_get(struct bh_test_authenticator *device, const struct bh_passkey 
 static int
 webauthn_test_set_up(void **state)
 {
-    (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         bh_test_authenticator_init(&devices[alg], alg);
         if (webauthn_test_create(&devices[alg], &passkeys[alg]) != BH_FAULT_NONE)
@@ -75,7 +74,6 @@ webauthn_test_set_up(void **state)
 static int
 webauthn_test_tear_down(void **state)
 {
-    (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++)
         bh_test_authenticator_fini(&devices[alg]);
     return 0;
@@ -91,7 +89,6 @@ options(void **state)
     char text[2048];
     struct bh_buf out;
 
-    (void)state;
     bh_buf_init_fixed(&out, text, sizeof text);
     bh_webauthn_begin(&ceremony, BH_WEBAUTHN_CREATE, random, now);
     bh_webauthn_put_creation(&out, &site, &user, &both, &ceremony);
@@ -123,7 +120,6 @@ good(void **state)
     static const struct bh_passkey untouched = { .created = 1 };
     struct bh_webauthn_proof proof;
 
-    (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         const char *name = bh_passkey_alg_name(alg);
         const struct bh_passkey *passkey = &passkeys[alg];
@@ -184,7 +180,6 @@ webauthn_test_refused(void **state)
     struct bh_passkey passkey;
     struct bh_webauthn_proof proof;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_test_authenticator device = devices[BH_PASSKEY_ES256];
         const struct row *row = &rows[i];
@@ -212,7 +207,6 @@ once(void **state)
     struct bh_passkey passkey;
     const bh_ns end = now + BH_WEBAUTHN_SECONDS * BH_NS_PER_S;
 
-    (void)state;
     webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
     webauthn_test_begin(&other, BH_WEBAUTHN_CREATE);
     bh_test_create(device, ceremony.challenge, &response);
@@ -275,7 +269,6 @@ flip_assertion(const char *name, struct bh_test_authenticator *device, uint8_t *
 static void
 flipped_assertions(void **state)
 {
-    (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         flip_assertion("authenticator data", &devices[alg], response.authenticator, 37);
         flip_assertion("signature", &devices[alg], response.signature, 0);
@@ -291,7 +284,6 @@ flipped_assertions(void **state)
 static void
 flipped_creations(void **state)
 {
-    (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         struct bh_webauthn ceremony;
 
@@ -320,7 +312,6 @@ flipped_creations(void **state)
 static void
 webauthn_test_cut(void **state)
 {
-    (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         struct bh_webauthn_owner owner = webauthn_test_owner_of(&passkeys[alg]);
         struct bh_webauthn_response answer;
@@ -370,7 +361,6 @@ counters(void **state)
         { "stops counting", 5, 0, 5, true },  { "is at its end", UINT32_MAX, UINT32_MAX, UINT32_MAX, true },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_test_authenticator device = devices[BH_PASSKEY_EDDSA];
         struct bh_passkey passkey = passkeys[BH_PASSKEY_EDDSA];
@@ -401,7 +391,6 @@ backups(void **state)
         { "is syncable no more", 0x4d, 0x05, BH_FAULT_WEBAUTHN_BACKUP },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_test_authenticator device = devices[BH_PASSKEY_EDDSA];
         struct bh_passkey passkey = passkeys[BH_PASSKEY_EDDSA];
@@ -439,7 +428,6 @@ owners(void **state)
     };
     struct bh_test_authenticator *device = &devices[BH_PASSKEY_ES256], attacker;
 
-    (void)state;
     bh_test_authenticator_init(&attacker, BH_PASSKEY_ES256);
     assert_int_equal(webauthn_test_create(&attacker, &swapped), BH_FAULT_NONE);
     bh_test_authenticator_fini(&attacker);
@@ -478,7 +466,6 @@ ids(void **state)
     struct bh_webauthn ceremony;
     struct bh_webauthn_response answer;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_test_authenticator device = devices[BH_PASSKEY_EDDSA];
 
@@ -522,7 +509,6 @@ webauthn_test_keys(void **state)
     struct bh_webauthn ceremony;
     struct bh_passkey passkey;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[rows[i].alg], ceremony.challenge, &response);
@@ -571,7 +557,6 @@ extensions(void **state)
     struct bh_webauthn ceremony;
     struct bh_passkey passkey;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[BH_PASSKEY_EDDSA], ceremony.challenge, &response);
@@ -599,7 +584,6 @@ encodings(void **state)
                                &answer.user_handle };
     char large[8192];
 
-    (void)state;
     memset(large, 'A', sizeof large);
     large[sizeof large - 4] = '\0';
     webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
@@ -662,7 +646,6 @@ json(void **state)
         { "no JSON", "id=AA", false, false },
     };
 
-    (void)state;
     BH_CHECK("ordered", bh_fields_ordered(&bh_webauthn_response_fields));
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         BH_AUTO(bh_arena_free)

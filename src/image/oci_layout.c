@@ -120,9 +120,9 @@ bh_oci_layout_document(const struct bh_oci_layout *layout, const struct bh_image
     uint8_t digest[32];
     char hex[BH_IMAGE_HEX];
     bh_rc rc = bh_oci_layout_open(layout, blob, &fd, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = oci_layout_read_all(fd, blob->digest, ret_text, err);
     if (rc != BH_OK)
         return rc;

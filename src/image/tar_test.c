@@ -93,11 +93,5 @@ test_damaged(void **state)
     assert_int_equal(feed(bytes, length, (struct bh_tar_budget){ 1, 0 }, &err), BH_FULL);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_headers), cmocka_unit_test(test_damaged) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_headers), cmocka_unit_test(test_damaged) };
+BH_TEST_MAIN(tests)

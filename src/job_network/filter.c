@@ -100,9 +100,9 @@ bh_filter_check(const char *program, struct bh_err *err)
     BH_AUTO(bh_fd_close) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct bh_filter_change change = { .answer = -1 };
     bh_rc rc = filter_spawn(program, argv, in, &change, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (bh_filter_end(&change, err) != BH_OK) {
         bh_err_set(err, BH_UNAVAILABLE, "%.80s does not run", program);
         rc = bh_err_hint(err, "install nftables, or set nft in node.conf");
@@ -193,9 +193,9 @@ bh_filter_watch(int *ret_fd, struct bh_err *err)
     const int group = NFNLGRP_NFTABLES;
     BH_AUTO(bh_fd_close) int fd = -1;
     bh_rc rc = bh_netlink_open(NETLINK_NETFILTER, &fd, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (bind(fd, (const struct sockaddr *)&own, sizeof own) != 0)
         return bh_err_errno(err, "bind a netlink socket");
     if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)

@@ -357,9 +357,9 @@ static bh_rc
 kernel_make_all(struct attaching *a, struct bh_err *err)
 {
     bh_rc rc = kernel_begin_rules(a, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_netns_make(a->place, a->kernel->home, &a->inside, err);
     if (rc != BH_OK)
         return rc;

@@ -118,15 +118,9 @@ test_egress_job(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_tenant_job),
-        cmocka_unit_test(test_egress_job),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_table),
+    cmocka_unit_test(test_tenant_job),
+    cmocka_unit_test(test_egress_job),
+};
+BH_TEST_MAIN(tests)

@@ -422,22 +422,16 @@ opens_beside_the_owner(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
+static const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, keys_set_up, keys_tear_down)
-        TEST(seals_and_opens),
-        TEST(makes_keys_as_needed),
-        TEST(refuses_damaged_items),
-        TEST(a_destroyed_key_opens_nothing),
-        TEST(a_rolled_back_key_never_was),
-        TEST(rotates),
-        TEST(refuses_moved_rows),
-        TEST(keeps_texts),
-        TEST(opens_beside_the_owner),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+    TEST(seals_and_opens),
+    TEST(makes_keys_as_needed),
+    TEST(refuses_damaged_items),
+    TEST(a_destroyed_key_opens_nothing),
+    TEST(a_rolled_back_key_never_was),
+    TEST(rotates),
+    TEST(refuses_moved_rows),
+    TEST(keeps_texts),
+    TEST(opens_beside_the_owner),
+};
+BH_TEST_MAIN(tests)

@@ -159,17 +159,11 @@ is_replaced_in_steps(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
+static const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, root_set_up, root_tear_down)
-        TEST(is_made_once),
-        TEST(refuses_bad_files),
-        TEST(has_an_order_of_places),
-        TEST(is_replaced_in_steps),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+    TEST(is_made_once),
+    TEST(refuses_bad_files),
+    TEST(has_an_order_of_places),
+    TEST(is_replaced_in_steps),
+};
+BH_TEST_MAIN(tests)

@@ -47,9 +47,9 @@ bh_key_wrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32], cons
     char text[BOUND_MAX];
     struct bh_aead aead = bound_to(row, wrapping, text);
     bh_rc rc = crypto->random(row->wrapped, BH_AEAD_NONCE_BYTES, err);
+
     if (rc != BH_OK)
         return rc;
-
     return crypto->seal(&aead, plain, KEY_BYTES, row->wrapped + BH_AEAD_NONCE_BYTES, err);
 }
 

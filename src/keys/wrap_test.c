@@ -13,7 +13,6 @@ derives(void **state)
     char text[65];
     struct bh_buf hex;
 
-    (void)state;
     for (uint8_t i = 0; i < 32; i++)
         key[i] = i;
     bh_key_derive(crypto, key, "seals", made);
@@ -40,7 +39,6 @@ wraps(void **state)
     uint8_t opened[32];
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_key_wrap(crypto, wrapping, plain, &row, &err), BH_OK);
     assert_int_equal(bh_key_unwrap(crypto, wrapping, &row, opened, &err), BH_OK);
     BH_CHECK("same", memcmp(opened, plain, sizeof plain) == 0);
@@ -60,14 +58,8 @@ wraps(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(derives),
-        cmocka_unit_test(wraps),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(derives),
+    cmocka_unit_test(wraps),
+};
+BH_TEST_MAIN(tests)

@@ -545,9 +545,9 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
 {
     struct bh_policy_rules rules = { .text = policy };
     bh_rc rc = policy_check_lists(policy, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = policy_check_resolvers(policy, err);
     if (rc != BH_OK)
         return rc;

@@ -100,9 +100,9 @@ check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *e
 {
     uint64_t limit = UINT64_MAX, guarantee = 0, lent = 0;
     bh_rc rc = check_read_amount("limit", quota->limit, unit, &limit, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = check_read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
     if (rc != BH_OK)
         return rc;
@@ -151,9 +151,9 @@ check_half_life(const char *text, struct bh_err *err)
 {
     uint64_t span_ns = 0;
     bh_rc rc = site_check_span("half_life", text, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_parse_span(text, &span_ns, err);
     if (rc != BH_OK)
         return rc;
@@ -167,9 +167,9 @@ check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 {
     uint64_t amount = 1;
     bh_rc rc = site_check_span("defrag_rest", scheduling->defrag_rest, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = check_read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
     if (rc != BH_OK)
         return rc;
@@ -205,9 +205,9 @@ check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
                                  .lending_limit = tenant->lending_limit };
     uint64_t user_limit = 1;
     bh_rc rc = check_promise(&all, BH_GPU_PARTS, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = check_read_amount("user_limit", tenant->user_limit, BH_GPU_PARTS, &user_limit, err);
     if (rc != BH_OK)
         return rc;
@@ -307,9 +307,9 @@ site_check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_tenant *tenant = (const struct bh_site_tenant *)site->tenants.items + at;
     bh_rc rc = check_tree(site, at, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = check_amounts(tenant, err);
     if (rc != BH_OK)
         return rc;

@@ -554,9 +554,9 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
         spec_check_places,
     };
     bh_rc rc = spec_check_env(&spec->env, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = spec_check_labels(&spec->labels, err);
     if (rc != BH_OK)
         return rc;

@@ -100,9 +100,9 @@ history_apply(const struct history_reader *reader, const struct history_record *
     uint8_t digest[32];
     uint32_t count;
     bh_rc rc = bh_codec_get_event(record->event, &event, reader->arena, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_codec_get_decisions(record->decisions, reader->decisions, &count, reader->arena, err);
     if (rc != BH_OK)
         return rc;

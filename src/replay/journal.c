@@ -32,9 +32,9 @@ journal_apply_event(struct journal_reader *reader, const struct bh_record *recor
     struct bh_event event;
     uint32_t count = 0;
     bh_rc rc = bh_codec_get_event(record->ev_json, &event, reader->arena, reader->err);
+
     if (rc != BH_OK)
         return rc;
-
     if (record->do_json)
         rc = bh_codec_get_decisions(record->do_json, reader->decisions, &count, reader->arena, reader->err);
     if (rc != BH_OK)

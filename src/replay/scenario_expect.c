@@ -60,9 +60,9 @@ play_expect_refused(struct bh_scenario_run *run, const struct bh_words *words, s
 {
     uint32_t code;
     bh_rc rc = bh_word_choose(&reasons, words->at[1], &code, err);
+
     if (rc != BH_OK)
         return rc;
-
     snprintf(run->expected_refusal, sizeof run->expected_refusal, "%s", words->at[1]);
     return BH_OK;
 }
@@ -121,9 +121,9 @@ play_expect_count(struct bh_scenario_run *run, const struct bh_words *words, str
     struct bh_job_view view;
     uint32_t wanted, count;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_parse_u32(words->at[2], 0, UINT32_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
@@ -193,9 +193,9 @@ play_expect_nodes(struct bh_scenario_run *run, const struct bh_words *words, str
     struct bh_job_view view;
     uint32_t wanted, count = 0;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
@@ -221,9 +221,9 @@ play_expect_member(struct bh_scenario_run *run, const struct bh_words *words, st
     const char *state, *node;
     uint32_t number;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX - 1, &number, err);
     if (rc != BH_OK)
         return rc;
@@ -244,9 +244,9 @@ expect_partitions_of(struct bh_scenario_run *run, const char *name, struct bh_jo
                      struct bh_err *err)
 {
     bh_rc rc = bh_scenario_run_job(run, name, ret_view, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (ret_view->partition_count == 0)
         return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no partition", name,
                           bh_job_state_names[ret_view->state]);

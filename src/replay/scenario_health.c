@@ -14,9 +14,9 @@ play_fault(struct bh_scenario_run *run, const struct bh_words *words, struct bh_
     struct bh_gpu_view view;
     uint32_t then, whose = BH_ENDS_NOBODY;
     bh_rc rc = bh_scenario_run_gpu(run, words->at[1], &view, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_word_choose(&thens, words->at[2], &then, err);
     if (rc != BH_OK)
         return rc;
@@ -39,9 +39,9 @@ play_hit(struct bh_scenario_run *run, const struct bh_words *words, struct bh_er
     struct bh_job_view view;
     uint32_t then;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_word_choose(&thens, words->at[2], &then, err);
     if (rc != BH_OK)
         return rc;

@@ -15,9 +15,9 @@ play_driver(struct bh_scenario_run *run, const struct bh_words *words, struct bh
     struct bh_event event;
     uint32_t driver;
     bh_rc rc = bh_scenario_run_report(run, words->at[1], &event, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_word_choose(&choice, words->at[2], &driver, err);
     if (rc != BH_OK)
         return rc;

@@ -59,9 +59,9 @@ bh_scenario_run_gpu(const struct bh_scenario_run *run, const char *name, struct 
 {
     uint32_t id;
     bh_rc rc = bh_names_find(run->names, BH_NAMED_GPU, name, &id, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!bh_view_gpu(bh_world_engine(run->world), (bh_gpu_id){ id }, ret_view))
         return bh_err_set(err, BH_UNAVAILABLE, "the engine does not know GPU %.80s now", name);
     return BH_OK;
@@ -86,9 +86,9 @@ bh_scenario_run_tenant(const struct bh_scenario_run *run, const char *path, stru
 {
     uint32_t id;
     bh_rc rc = bh_names_find(run->names, BH_NAMED_TENANT, path, &id, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!bh_view_tenant(bh_world_engine(run->world), (bh_tenant_id){ id }, bh_world_now_ns(run->world),
                         ret_view))
         return bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now", path);

@@ -46,9 +46,9 @@ play_share(struct bh_scenario_run *run, const struct bh_words *words, struct bh_
     size_t length = strlen(words->at[2]);
     uint32_t percent;
     bh_rc rc = bh_scenario_run_report(run, words->at[1], &event, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (length < 2 || length > 6 || words->at[2][length - 1] != '%')
         return bh_err_set(err, BH_INVALID, "%.40s: expected a percentage", words->at[2]);
     memcpy(number, words->at[2], length - 1);

@@ -38,9 +38,9 @@ play_delay(struct bh_scenario_run *run, const struct bh_words *words, struct bh_
     uint32_t kind;
     uint64_t span_ns;
     bh_rc rc = bh_word_choose(&effect_choice, words->at[1], &kind, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_parse_span(words->at[2], &span_ns, err);
     if (rc != BH_OK)
         return rc;
@@ -90,9 +90,9 @@ play_lose_partitions(struct bh_scenario_run *run, const struct bh_words *words, 
 {
     struct bh_job_view view;
     bh_rc rc = bh_scenario_run_job(run, words->at[1], &view, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (view.partition_count == 0)
         return bh_err_set(err, BH_NOT_FOUND, "job %s holds no partition", words->at[1]);
     for (uint32_t i = 0; i < view.partition_count; i++) {

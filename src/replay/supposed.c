@@ -110,9 +110,9 @@ play_expect_whatif(struct bh_scenario_run *run, const struct bh_words *words, st
     struct supposed_found found;
     uint32_t id;
     bh_rc rc = bh_names_find(run->names, BH_NAMED_JOB, words->at[1], &id, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!run->supposed)
         return bh_err_set(err, BH_INVALID, "nothing was supposed before");
     rows = calloc((size_t)run->supposed->before.forecasts.count + 1, sizeof *rows);

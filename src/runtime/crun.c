@@ -127,9 +127,9 @@ crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct crun *crun = self;
     bh_rc rc = bh_sandbox_files_make(sandbox, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = crun_read_masked(crun, err);
     if (rc != BH_OK)
         return rc;
@@ -367,9 +367,9 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     struct bh_cgroup_host cgroups;
     struct crun *crun;
     bh_rc rc = bh_cgroup_probe(options->cgroup_mount, &cgroups, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_dir_make(options->state, 0700, err);
     if (rc != BH_OK)
         return rc;

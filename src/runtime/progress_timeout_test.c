@@ -31,7 +31,6 @@ waits_while_there_is_progress(void **state)
 {
     const bh_ns begin = 77 * BH_NS_PER_S;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_progress_timeout timeout = bh_progress_timeout_begin(begin);
         bool left = false;
@@ -44,11 +43,5 @@ waits_while_there_is_progress(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(waits_while_there_is_progress) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(waits_while_there_is_progress) };
+BH_TEST_MAIN(tests)

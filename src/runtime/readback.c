@@ -154,9 +154,9 @@ readback_check_program(const char *folder, const struct bh_sandbox_device *all, 
     uint8_t is[BPF_TAG_SIZE], wanted[BPF_TAG_SIZE];
     BH_AUTO(bh_fd_close) int program = -1;
     bh_rc rc = readback_read_attached(folder, is, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_device_filter_load(all, count, &program, err);
     if (rc != BH_OK)
         return rc;

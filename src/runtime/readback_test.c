@@ -137,15 +137,9 @@ an_attached_program_is_the_ordered_one(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_are_what_the_kernel_has),
-        cmocka_unit_test(a_list_of_devices_is_exactly_what_was_ordered),
-        cmocka_unit_test(an_attached_program_is_the_ordered_one),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(limits_are_what_the_kernel_has),
+    cmocka_unit_test(a_list_of_devices_is_exactly_what_was_ordered),
+    cmocka_unit_test(an_attached_program_is_the_ordered_one),
+};
+BH_TEST_MAIN(tests)

@@ -107,9 +107,9 @@ bh_share_started(uint32_t pid, uint64_t *ret_started, struct bh_err *err)
 {
     struct bh_proc_stat stat;
     bh_rc rc = bh_proc_stat((pid_t)pid, &stat, err);
+
     if (rc != BH_OK)
         return rc;
-
     *ret_started = stat.started_ticks;
     return BH_OK;
 }
@@ -224,9 +224,9 @@ pages_map_usage(struct bh_share_pages *pages, struct bh_err *err)
 {
     void *usage;
     bh_rc rc = pages_find_usage(pages->slots, &pages->usage_fd, &pages->outdated, err);
+
     if (rc != BH_OK)
         return rc;
-
     usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED, pages->usage_fd, 0);
     if (usage == MAP_FAILED)
         return bh_err_errno(err, "usage page");

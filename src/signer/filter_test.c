@@ -95,7 +95,6 @@ static const struct {
 static void
 each(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         pid_t pid = fork();
         struct bh_err err;
@@ -121,7 +120,6 @@ no_dump(void **state)
     struct bh_err err;
     int status;
 
-    (void)state;
     if (pid == 0)
         _exit(bh_signer_drop(&err) == BH_OK && prctl(PR_GET_DUMPABLE) == 0
               && getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0);

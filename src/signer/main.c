@@ -195,9 +195,9 @@ signer_prepare(const struct signer_arguments *args, struct bh_signer *signer, in
                struct bh_err *err)
 {
     bh_rc rc = bh_signer_drop(err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = signer_lock(args->folder, !args->rotate && !args->retire, err);
     if (rc != BH_OK)
         return rc;

@@ -107,9 +107,9 @@ static bh_rc
 signer_load_or_make(struct bh_signer *signer, const char *path, struct bh_err *err)
 {
     bh_rc rc = signer_check_lost(signer->folder, path, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (access(path, F_OK) != 0)
         rc = bh_own_forget(signer->folder, err);
     if (rc != BH_OK)

@@ -110,7 +110,6 @@ signs_what_continues(void **state)
     struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX];
     struct bh_signer_request hello = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_HELLO };
 
-    (void)state;
     signer_setup(&f);
     memcpy(hello.name, name, sizeof name);
     assert_int_equal(signer_ask(&f, &hello), BH_OK);
@@ -148,7 +147,6 @@ signer_refuses(void **state)
     };
     struct fixture f;
 
-    (void)state;
     signer_setup(&f);
     for (size_t i = 0; i < 2 * BH_COUNT(rows); i++) {
         size_t n = i % BH_COUNT(rows);
@@ -177,7 +175,6 @@ checking_signs_nothing(void **state)
 {
     struct fixture f;
 
-    (void)state;
     signer_setup(&f);
     f.question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);
     f.question.verb = BH_SIGNER_CHECK;
@@ -197,7 +194,6 @@ another_key(void **state)
     struct bh_note_key old[BH_NODE_RECORD_KEYS_MAX], both[BH_NODE_RECORD_KEYS_MAX];
     struct fixture f;
 
-    (void)state;
     signer_setup(&f);
     memcpy(hello.name, name, sizeof name);
     assert_int_equal(signer_ask(&f, &hello), BH_OK);
@@ -238,7 +234,6 @@ a_missing_or_damaged_watermark(void **state)
     struct bh_signer_request hello = { .version = BH_SIGNER_VERSION };
     struct fixture f;
 
-    (void)state;
     signer_setup(&f);
     memcpy(hello.name, name, sizeof name);
     signer_put_file(&f, "7 abc\n");
@@ -266,7 +261,6 @@ a_lost_key(void **state)
         { "begun anew, on purpose", "0\n", BH_OK },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct fixture f;
         char path[64];
@@ -360,7 +354,6 @@ a_key_that_is_another(void **state)
         { "and with both keys", true, NULL, "audit.public", BH_OK, "" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct fixture f;
         uint8_t key[32];
@@ -398,7 +391,6 @@ begun_anew_on_purpose(void **state)
 {
     struct fixture f;
 
-    (void)state;
     signer_setup(&f);
     bh_signer_close(&f.signer);
     flip_a_bit(&f, "audit.key");
@@ -420,7 +412,6 @@ an_old_key_that_is_no_more(void **state)
 {
     struct fixture f;
 
-    (void)state;
     for (int damaged = 0; damaged < 2; damaged++) {
         signer_setup(&f);
         assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
@@ -445,7 +436,6 @@ a_crash_cuts_a_rotation_anywhere(void **state)
     enum { COPIED, NAMED, PUT, UNNAMED, POINTS };
     static const char *const points[] = { "copied", "named", "put", "unnamed" };
 
-    (void)state;
     for (int point = 0; point < POINTS; point++) {
         uint8_t before[32], after[32];
         struct fixture f;
@@ -483,7 +473,6 @@ malformed_questions(void **state)
 {
     struct fixture f;
 
-    (void)state;
     signer_setup(&f);
     for (uint32_t seed = 1; seed <= 3000; seed++) {
         struct bh_signer_request question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);

@@ -166,9 +166,9 @@ compare_site(const struct bh_store *store, struct compare_walk *walk)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const char *digest, *revision;
     bh_rc rc = compare_read_meta(store, "site", arena, &digest, walk->err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = compare_read_meta(store, "site_revision", arena, &revision, walk->err);
     if (rc != BH_OK)
         return rc;
@@ -196,9 +196,9 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
 {
     struct compare_walk walk = { .crypto = crypto, .claims = claims, .err = err };
     bh_rc rc = store->ops->check_rows(store->self, BH_STORE_ROWS_ALL, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = store->ops->list_names(store->self, compare_name, &walk, err);
     if (rc != BH_OK)
         return rc;

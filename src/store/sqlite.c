@@ -50,9 +50,9 @@ sqlite_open_writer(struct bh_sqlite *store, struct bh_err *err)
 {
     const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, WRITER_CACHE_KIB };
     bh_rc rc = sqlite_lock(store, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_sql_open(store->path, &options, &store->writer, err);
     if (rc != BH_OK)
         return rc;

@@ -170,7 +170,6 @@ each_call_fails_once(void **state)
     struct fixture f = { .folder = "/tmp/bh-fault-XXXXXX" };
     int number = 1;
 
-    (void)state;
     assert_non_null(mkdtemp(f.folder));
     snprintf(f.path, sizeof f.path, "%s/store.db", f.folder);
     snprintf(f.image, sizeof f.image, "%s/image.db", f.folder);
@@ -187,7 +186,6 @@ broken_disk_is_uncertain(void **state)
 {
     struct fixture f = { .folder = "/tmp/bh-fault-XXXXXX" };
 
-    (void)state;
     assert_non_null(mkdtemp(f.folder));
     snprintf(f.path, sizeof f.path, "%s/store.db", f.folder);
     sqlite_fault_must(&f, bh_store_sqlite_open(f.path, BH_STORE_WRITE, crypto, &f.store, &f.err));
@@ -205,14 +203,8 @@ broken_disk_is_uncertain(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_call_fails_once),
-        cmocka_unit_test(broken_disk_is_uncertain),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_call_fails_once),
+    cmocka_unit_test(broken_disk_is_uncertain),
+};
+BH_TEST_MAIN(tests)

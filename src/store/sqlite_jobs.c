@@ -198,9 +198,9 @@ bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, s
 {
     BH_AUTO(jobs_walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
     bh_rc rc = bh_sqlite_acquire(walk.store, &walk.reader, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = jobs_walk_show(&walk, job, err);
     if (rc != BH_OK)
         return rc;

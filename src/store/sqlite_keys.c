@@ -92,9 +92,9 @@ bh_rc
 bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err)
 {
     bh_rc rc = keys_erase(self, BH_SQL_ERASE_TEXTS, which, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = keys_erase(self, BH_SQL_ERASE_NAMES, which, err);
     if (rc != BH_OK)
         return rc;

@@ -36,9 +36,9 @@ read_query_row(struct query *query, const char *what, struct bh_err *err)
 {
     bool row;
     bh_rc rc = bh_sql_step(&query->use, &row, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!row)
         return bh_err_set(err, BH_NOT_FOUND, "the store has no such %s", what);
     return BH_OK;
@@ -200,9 +200,9 @@ bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     bh_rc rc = read_query_begin(&query, self, BH_SQL_LAST_RECORD, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = read_query_row(&query, "record", err);
     if (rc != BH_OK)
         return rc;

@@ -155,9 +155,9 @@ bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err)
 {
     uint64_t version;
     bh_rc rc = schema_read_version(sql, &version, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (version != VERSION)
         return schema_refuse_version(version, err);
     return BH_OK;

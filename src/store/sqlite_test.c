@@ -422,7 +422,6 @@ sqlite_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct prefix *prefix = self;
 
-    (void)leaf;
     prefix->wrong |= seq != prefix->next || length == 0;
     prefix->next = seq + 1;
     return true;
@@ -592,7 +591,6 @@ sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier, const ui
 static bool
 add_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 {
-    (void)seq;
     bh_merkle_frontier_add(self, crypto, hash->bytes);
     return true;
 }
@@ -762,25 +760,19 @@ erased_bytes_are_nowhere(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
+static const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sqlite_set_up, sqlite_tear_down)
-        TEST(erased_bytes_are_nowhere),
-        TEST(outlives_the_program),
-        TEST(one_program_writes),
-        TEST(refuses_what_it_does_not_know),
-        TEST(an_older_store_is_brought_up_to_date),
-        TEST(an_older_store_loses_what_cannot_be_read),
-        TEST(rows_are_found_by_an_index),
-        TEST(survives_kills),
-        TEST(limits_the_size_of_files),
-        TEST(fills_the_disk),
-        TEST(audits),
-        TEST(audits_beside_the_writer),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+    TEST(erased_bytes_are_nowhere),
+    TEST(outlives_the_program),
+    TEST(one_program_writes),
+    TEST(refuses_what_it_does_not_know),
+    TEST(an_older_store_is_brought_up_to_date),
+    TEST(an_older_store_loses_what_cannot_be_read),
+    TEST(rows_are_found_by_an_index),
+    TEST(survives_kills),
+    TEST(limits_the_size_of_files),
+    TEST(fills_the_disk),
+    TEST(audits),
+    TEST(audits_beside_the_writer),
+};
+BH_TEST_MAIN(tests)

@@ -113,9 +113,9 @@ bh_sqlite_put_values(struct bh_sqlite *store, enum bh_sql_statement which, const
 {
     struct bh_sql_use use;
     bh_rc rc = bh_sqlite_write(store, which, &use, err);
+
     if (rc != BH_OK)
         return rc;
-
     for (size_t i = 0; i < count; i++) {
         const struct bh_sql_value *value = &values[i];
 

@@ -11,7 +11,6 @@ form_test_tokens(void **state)
 {
     char token[BH_SECRET_TEXT], step_up[BH_SECRET_TEXT], other[BH_SECRET_TEXT];
 
-    (void)state;
     bh_csrf_token("secret", token);
     bh_csrf_token("secret", step_up);
     bh_csrf_token("secres", other);
@@ -56,7 +55,6 @@ received(void **state)
     static struct bh_form form;
     char token[BH_SECRET_TEXT], body[512];
 
-    (void)state;
     bh_csrf_token("secret", token);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_request request = {
@@ -92,7 +90,6 @@ cookies(void **state)
     /* clang-format on */
     char value[8];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_request request = { .cookie = rows[i].cookies };
         bool found = bh_cookie_find(&request, "s", value, sizeof value);
@@ -132,7 +129,6 @@ next_paths(void **state)
         { "/@evil.example", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const char *next = bh_next_path(rows[i].text, "fallback");
 
@@ -156,7 +152,6 @@ form_test_headers(void **state)
     struct bh_reply page = { 0 }, plain = { 0 }, asset = { 0 };
     const struct bh_asset *sheet = bh_asset_find(bh_asset_path("style.css"));
 
-    (void)state;
     bh_page_headers(&page, 403, true);
     bh_page_headers(&plain, 200, false);
     BH_CHECK_EQ("status", page.status, 403);

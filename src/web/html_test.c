@@ -50,7 +50,6 @@ escaped(void **state)
     };
     char want[512];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         snprintf(want, sizeof want, "<!doctype html>\n<p title=\"%s\">%s</p>\n", rows[i].escaped,
                  rows[i].escaped);
@@ -65,7 +64,6 @@ nested(void **state)
     struct bh_buf out;
     struct bh_html html;
 
-    (void)state;
     bh_buf_init_fixed(&out, text, sizeof text);
     html = bh_html_begin(&out);
     bh_html_open(&html, "form");
@@ -100,7 +98,6 @@ away(void **state)
         { "", "<!doctype html>\n<p>out</p>\n" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_buf out;
         struct bh_html html;
@@ -163,7 +160,6 @@ asserted(void **state)
         { "form", "action", "signin" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         if (!aborts(rows[i].element, rows[i].name, rows[i].value))
             BH_CHECK_STR("passes", rows[i].value ? rows[i].value : rows[i].element, "");

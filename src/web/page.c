@@ -86,8 +86,6 @@ bh_api_response_number(const struct bh_api_response *response, const char *name)
 static const char *
 page_no_parameter(const struct bh_request *request, const char *name)
 {
-    (void)request;
-    (void)name;
     return NULL;
 }
 
@@ -95,9 +93,7 @@ static void
 page_no_parameters(const struct bh_request *request,
                    void (*sink)(void *self, const char *name, const char *value), void *self)
 {
-    (void)request;
     (void)sink;
-    (void)self;
 }
 
 static bool

@@ -212,7 +212,6 @@ pages_test_write(const char *name, const struct bh_buf *page)
 static void
 golden(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(pages); i++) {
         struct bh_buf page, named, want;
         char path[1024];
@@ -239,7 +238,6 @@ golden(void **state)
 static void
 notices(void **state)
 {
-    (void)state;
     for (enum bh_notice notice = 0; notice < BH_NOTICES; notice++)
         BH_CHECK_EQ(bh_notice_name(notice), bh_notice_find(bh_notice_name(notice)), notice);
     BH_CHECK_EQ("what is none", bh_notice_find("<script>"), BH_NOTICE_NONE);

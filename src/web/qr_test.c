@@ -42,7 +42,6 @@ same_as_the_code(void **state)
     const char *source;
     int wrong = 0;
 
-    (void)state;
     bh_buf_init(&out, 1 << 17);
     html = bh_html_begin(&out);
     bh_html_open(&html, "p");
@@ -76,7 +75,6 @@ too_long(void **state)
     struct bh_html html;
     struct bh_buf out;
 
-    (void)state;
     assert_non_null(text);
     memset(text, 'a', 4000);
     text[4000] = '\0';

@@ -29,7 +29,6 @@ web_test_answer(void *self, const struct bh_request *request, struct bh_reply *r
 {
     size_t used = strlen(api.asked);
 
-    (void)self;
     snprintf(api.asked + used, sizeof api.asked - used, "%s %s%s%s%s%s;", bh_method_names[request->method],
              request->path, request->body[0] ? " " : "", request->body, request->authorization ? " " : "",
              request->authorization ? request->authorization : "");
@@ -42,7 +41,6 @@ web_test_answer(void *self, const struct bh_request *request, struct bh_reply *r
 static bh_rc
 zeros(void *ret_bytes, size_t length, struct bh_err *err)
 {
-    (void)err;
     memset(ret_bytes, 0, length);
     return BH_OK;
 }
@@ -52,7 +50,6 @@ web_test_query(const struct bh_request *request, const char *name)
 {
     static struct bh_form form;
 
-    (void)request;
     if (!parameters || bh_form_parse(parameters, strlen(parameters), &form) != BH_FAULT_NONE)
         return NULL;
     return bh_form_get(&form, name);
@@ -64,7 +61,6 @@ each_query(const struct bh_request *request, void (*sink)(void *self, const char
 {
     static struct bh_form form;
 
-    (void)request;
     if (parameters && bh_form_parse(parameters, strlen(parameters), &form) == BH_FAULT_NONE)
         for (uint32_t i = 0; i < form.count; i++)
             sink(self, form.pairs[i].name, form.pairs[i].value);
@@ -720,7 +716,6 @@ pages(void **state)
     struct bh_web *web =
         bh_web_new(&(struct bh_web_options){ .api = web_test_answer, .crypto = &crypto, .site = "GPUs" });
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         web_test_check(web, &rows[i]);
     bh_web_free(web);

@@ -239,9 +239,9 @@ frame_read_number(struct frame_reader *r, size_t width, uint64_t *ret_value)
 {
     const char *bytes;
     bh_rc rc = frame_read_bytes(r, width, &bytes);
+
     if (rc != BH_OK)
         return rc;
-
     *ret_value = frame_number_at(bytes, width);
     return BH_OK;
 }
@@ -421,9 +421,9 @@ frame_decode_hex(struct frame_reader *r, unsigned char *place)
 {
     const char *bytes;
     bh_rc rc = frame_read_bytes(r, r->field->size, &bytes);
+
     if (rc != BH_OK)
         return rc;
-
     memcpy(place, bytes, r->field->size);
     return BH_OK;
 }

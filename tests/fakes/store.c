@@ -16,7 +16,6 @@ memory_begin(void *self, struct bh_err *err)
 {
     struct bh_memory *memory = self;
 
-    (void)err;
     BH_ASSERT(!memory->begun);
     memory->begun = true;
     return BH_OK;
@@ -342,7 +341,6 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     struct memory_job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100, 0 };
     const struct bh_job_row from = { .job = filter->after };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_JOBS, &from, memory_emit_job, &walk);
     return BH_OK;
 }
@@ -352,7 +350,6 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
 {
     struct memory_job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, memory_emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;
@@ -403,7 +400,6 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
     struct memory_record_walk walk = { last, sink, NULL, sink_self };
     const struct bh_memory_record from = { .seq = first };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, memory_emit_record, &walk);
     return BH_OK;
 }
@@ -414,7 +410,6 @@ memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_sel
     struct memory_record_walk walk = { UINT64_MAX, NULL, sink, sink_self };
     const struct bh_memory_record from = { .seq = first };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, memory_emit_record, &walk);
     return BH_OK;
 }
@@ -456,7 +451,6 @@ memory_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct b
 {
     struct text_sum sum = { tenant_id, 0 };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, memory_add_text, &sum);
     *ret_bytes = sum.bytes;
     return BH_OK;
@@ -483,7 +477,6 @@ memory_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self
 {
     struct memory_text_walk walk = { sink, sink_self, after, 0 };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, memory_emit_text, &walk);
     return BH_OK;
 }
@@ -506,7 +499,6 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
 {
     struct memory_name_walk walk = { sink, sink_self };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_NAMES, NULL, memory_emit_name, &walk);
     return BH_OK;
 }
@@ -535,7 +527,6 @@ memory_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_si
 {
     struct memory_token_walk walk = { filter, sink, sink_self };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, memory_emit_token, &walk);
     return BH_OK;
 }
@@ -590,7 +581,6 @@ memory_list_documents(void *self, const struct bh_document_filter *filter, bh_do
     struct memory_document_walk walk = { filter, filter->after ? filter->after : "", sink, sink_self };
     const struct bh_document_row from = { .kind = filter->kind, .key = walk.from };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, &from, memory_emit_document, &walk);
     return BH_OK;
 }
@@ -615,7 +605,6 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, 
     struct memory_checkpoint_walk walk = { sink, sink_self };
     const struct bh_checkpoint_row from = { .size = min_size };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_CHECKPOINTS, &from, memory_emit_checkpoint, &walk);
     return BH_OK;
 }

@@ -31,7 +31,6 @@ bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
 {
     struct key_walk walk = { sink, sink_self };
 
-    (void)err;
     bh_memory_each_row(self, BH_MEMORY_KEYS, NULL, emit_key, &walk);
     return BH_OK;
 }
@@ -183,7 +182,6 @@ bh_memory_scrub(void *self, struct bh_err *err)
 {
     const struct bh_memory *memory = self;
 
-    (void)err;
     BH_ASSERT(!memory->begun);
     return BH_OK;
 }

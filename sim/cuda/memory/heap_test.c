@@ -101,11 +101,5 @@ test_random_parts(void **state)
     sim_heap_free(NULL);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_random_parts) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_random_parts) };
+BH_TEST_MAIN(tests)

@@ -67,7 +67,6 @@ bh_key_list(struct bh_call *call, struct bh_err *err)
 {
     struct key_list list = { call, bh_rows_begin(call, &bh_reply_key_list_fields) };
 
-    (void)err;
     bh_keys_each(call->api->options.keys, keys_put_key, &list);
     bh_rows_end(&list.rows, NULL);
     return BH_OK;
@@ -81,9 +80,9 @@ bh_key_shred(struct bh_call *call, struct bh_err *err)
     struct bh_shred_request request = { 0 };
     struct bh_command command = { .shred = &request };
     bh_rc rc = bh_call_body(call, &bh_shred_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (request.name ? request.tenant || request.month : !request.tenant || !request.month)
         return bh_err_set(err, BH_INVALID, "say a tenant and a month, or a name");
     if (!request.reason[0])

@@ -66,7 +66,6 @@ log_copy_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct log_found *found = self;
 
-    (void)seq;
     found->leaf = bh_arena_strndup(found->arena, leaf, length);
     found->length = length;
     return false;
@@ -175,9 +174,9 @@ log_format_path(const struct bh_call *call, const struct bh_proof *proof, struct
 {
     char(*texts)[HASH_TEXT_SIZE];
     bh_rc rc = bh_call_alloc(call, proof->count * sizeof *texts, &texts, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_alloc(call, proof->count * sizeof *ret->items, &ret->items, err);
     if (rc != BH_OK)
         return rc;
@@ -294,7 +293,6 @@ log_put_leaf_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct leaf_tile *tile = self;
 
-    (void)seq;
     bh_buf_put(tile->out, hash->bytes, sizeof hash->bytes);
     return --tile->left > 0;
 }
@@ -323,9 +321,9 @@ bh_log_tile(struct bh_call *call, struct bh_err *err)
 {
     struct bh_tile tile;
     bh_rc rc = log_find_tile(call, false, &tile, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = log_put_hashes(call, &tile, err);
     if (rc != BH_OK)
         return rc;
@@ -336,7 +334,6 @@ bh_log_tile(struct bh_call *call, struct bh_err *err)
 static bool
 log_put_entry(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    (void)seq;
     bh_bundle_put(self, leaf, (uint16_t)length);
     return true;
 }

@@ -105,7 +105,6 @@ log_rows_put_text(void *self, uint64_t number, const struct bh_digest *digest, c
     struct rows_page *page = self;
     struct bh_row_text row = { .number = number, .text = text };
 
-    (void)length;
     memcpy(row.digest, digest->bytes, sizeof row.digest);
     return log_rows_put_line(page, &bh_row_text_fields, &row);
 }

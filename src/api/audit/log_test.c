@@ -55,7 +55,6 @@ open_log(void **state)
     struct bh_merkle_frontier frontier = { 0 };
     uint8_t public_key[32];
 
-    (void)state;
     f = bh_fixture_open();
     for (unsigned i = 0; i < RECORDS; i++) {
         char leaf[300];
@@ -74,7 +73,6 @@ open_log(void **state)
 static int
 close_log(void **state)
 {
-    (void)state;
     bh_fixture_close(f);
     return 0;
 }
@@ -95,7 +93,6 @@ a_proof_can_be_checked_without_the_log(void **state)
     const char *leaf;
     uint8_t hash[32];
 
-    (void)state;
     SEND(BH_GET, "/v1/records/301/proof", .uid = ALICE);
     BH_CHECK_EQ("status", got.status, 200);
     reply = log_parse(&json);
@@ -127,7 +124,6 @@ proofs_are_for_who_may_see_the_record(void **state)
         { "a stranger", "/v1/records/301/proof", STRANGER, 401 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         SEND(BH_GET, rows[i].path, .uid = rows[i].uid);
         BH_CHECK_EQ(rows[i].name, got.status, rows[i].status);
@@ -143,7 +139,6 @@ one_log_begins_the_other(void **state)
     struct bh_proof proof = { 0 };
     bh_json_value list;
 
-    (void)state;
     SEND(BH_GET, "/v1/consistency", .query = "old=300&new=600", .uid = ALICE);
     BH_CHECK_EQ("status", got.status, 200);
     list = bh_json_get(log_parse(&json), "hashes");
@@ -181,7 +176,6 @@ files_are_there_for_outsiders(void **state)
         { "/v1/log/tile/entries/003", CAROL, 404 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         SEND(BH_GET, rows[i].path, .uid = rows[i].uid);
         BH_CHECK_EQ(rows[i].path, got.status, rows[i].status);
@@ -197,7 +191,6 @@ files_say_what_the_log_says(void **state)
     char leaf[300];
     size_t length;
 
-    (void)state;
     SEND(BH_GET, "/v1/log/checkpoint");
     BH_CHECK_STR("text", got.content_type, "text/plain; charset=utf-8");
     assert_int_equal(bh_checkpoint_open(crypto, &key, got.text, &seen, &err), BH_OK);
@@ -226,7 +219,6 @@ put_end(void *self, const struct bh_job_row *found)
 {
     struct bh_job_row row = *found;
 
-    (void)self;
     row.ended_ns = told.ended_ns;
     row.ended_by = told.ended_by;
     assert_int_equal(f->store.ops->put_job(f->store.self, &row, &err), BH_OK);
@@ -259,7 +251,6 @@ rows_of_jobs_are_those_that_the_records_ended(void **state)
     };
     char query[40], wanted[40];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         put_ended(rows[i].job, rows[i].ended_ns, rows[i].ended_by);
     snprintf(query, sizeof query, "size=%d", SIGNED);
@@ -320,7 +311,6 @@ rows_of_documents_are_those_that_the_records_settled(void **state)
 {
     uint64_t first = 0, next = 0;
 
-    (void)state;
     put_ended(911, 900, 550);
     put_ended(912, 900, 450);
     put_ended(913, 900, SIGNED);

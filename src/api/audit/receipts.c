@@ -345,9 +345,9 @@ bh_receipts_list(struct bh_call *call, struct bh_err *err)
     };
     struct bh_reply_receipt_list end = { .next = NULL };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     rows = bh_rows_begin(call, &bh_reply_receipt_list_fields);
     rc = receipts_put_all(&r, err);
     if (rc != BH_OK)

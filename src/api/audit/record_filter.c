@@ -111,9 +111,9 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
                                        .text = call->query.text,
                                        .until_ns = UINT64_MAX };
     bh_rc rc = filter.verb ? bh_record_words_check_verb(filter.verb, err) : BH_OK;
+
     if (rc != BH_OK)
         return rc;
-
     rc = filter_read_moment(call, "since", call->query.since, &filter.since_ns, err);
     if (rc != BH_OK)
         return rc;

@@ -277,7 +277,6 @@ records_read_time(void *self, uint64_t seq, const char *text, size_t length)
 {
     struct records_moment *moment = self;
 
-    (void)seq;
     *moment = (struct records_moment){ records_number_in((struct bh_slice){ text, length }, "ts"), true };
     return false;
 }
@@ -349,9 +348,9 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
     struct bh_reply_record_list end;
     uint64_t first, total = 0;
     bh_rc rc = records_read_page(&r, &first, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = count_records(store, &total, err);
     if (rc != BH_OK)
         return rc;

@@ -334,17 +334,11 @@ the_owner_is_told_the_tenant(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_record_names_what_was_denied),
-        cmocka_unit_test(a_dataset_that_is_asked_about_is_recorded_twice),
-        cmocka_unit_test(every_operation_has_its_deed),
-        cmocka_unit_test(a_stranger_is_his_uid),
-        cmocka_unit_test(the_owner_is_told_the_tenant),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_record_names_what_was_denied),
+    cmocka_unit_test(a_dataset_that_is_asked_about_is_recorded_twice),
+    cmocka_unit_test(every_operation_has_its_deed),
+    cmocka_unit_test(a_stranger_is_his_uid),
+    cmocka_unit_test(the_owner_is_told_the_tenant),
+};
+BH_TEST_MAIN(tests)

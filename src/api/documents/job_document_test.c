@@ -47,14 +47,8 @@ what_was_put_is_got_and_none_is_zeros(void **state)
     bh_fixture_close(f);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptions_stand_in_order),
-        cmocka_unit_test(what_was_put_is_got_and_none_is_zeros),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(descriptions_stand_in_order),
+    cmocka_unit_test(what_was_put_is_got_and_none_is_zeros),
+};
+BH_TEST_MAIN(tests)

@@ -118,9 +118,9 @@ bh_rc
 bh_jobs_find_permitted(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err)
 {
     bh_rc rc = bh_jobs_find(call, ret_row, err);
+
     if (rc != BH_OK)
         return rc;
-
     call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, call->tenant);
     if (call->verdict.allow)
         return BH_OK;
@@ -272,9 +272,9 @@ jobs_limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh
 {
     struct bh_visible visible;
     bh_rc rc = bh_visible_read(call, "job.view", &visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     filter->tenants = visible.all ? NULL : visible.ids;
     filter->tenant_count = visible.all ? 0 : visible.count;
     return BH_OK;
@@ -312,9 +312,9 @@ bh_jobs_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_job_filter filter = { 0 };
     bh_rc rc = jobs_read_filter(call, &filter, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = jobs_limit_tenants(call, &filter, err);
     if (rc != BH_OK)
         return rc;
@@ -352,9 +352,9 @@ jobs_read_why(struct bh_call *call, uint64_t job, struct bh_reply_reason *ret, s
     struct why why = { .job = { job } };
     struct bh_explain how;
     bh_rc rc = bh_visible_explain(call, &how, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_ask(call, jobs_ask_why, &why, err);
     if (rc != BH_OK)
         return rc;
@@ -471,9 +471,9 @@ jobs_fill_whole(struct bh_call *call, const struct bh_job_row *row, struct bh_re
 {
     struct bh_reserved reserved;
     bh_rc rc = jobs_read_start(call, row, &reserved, &ret->estimated_start_ns, err);
+
     if (rc != BH_OK)
         return rc;
-
     ret->claimed_on = reserved.claimed_on;
     ret->reserved_on = reserved.reserved_on;
     ret->reserved_ns = reserved.from_ns;
@@ -502,9 +502,9 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     char name[NAME_SIZE];
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find_permitted(call, &row, err);
+
     if (rc != BH_OK)
         return rc;
-
     jobs_fill(call, &row, name, &job);
     rc = jobs_fill_whole(call, &row, &job, err);
     if (rc != BH_OK)
@@ -527,9 +527,9 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     struct bh_job_row row;
     uint64_t start_ns;
     bh_rc rc = bh_jobs_find_permitted(call, &row, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = jobs_read_start(call, &row, &reserved, &start_ns, err);
     if (rc != BH_OK)
         return rc;
@@ -644,9 +644,9 @@ bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_job
                    bh_tenant_id *ret_tenant, struct bh_err *err)
 {
     bh_rc rc = bh_spec_check(spec, ret_numbers, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = jobs_choose_tenant(call, spec, err);
     if (rc != BH_OK)
         return rc;
@@ -664,9 +664,9 @@ jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command
 {
     bh_tenant_id tenant;
     bh_rc rc = bh_call_body(call, &bh_job_spec_fields, spec, err);
+
     if (rc != BH_OK)
         return rc;
-
     command->dry_run = call->query.dry_run;
     return bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
 }
@@ -729,9 +729,9 @@ bh_jobs_command(struct bh_call *call, struct bh_err *err)
     struct bh_command command = { .at_once = call->query.now };
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
+
     if (rc != BH_OK)
         return rc;
-
     command.job = (bh_job_id){ row.job };
     return bh_call_send(call, &command, err);
 }

@@ -241,9 +241,9 @@ bh_stream_watch(struct bh_call *call, struct bh_err *err)
     struct bh_visible visible;
     struct events *events;
     bh_rc rc = bh_visible_read(call, "job.view", &visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = stream_events_open(call, stream_next_change, &events, err);
     if (rc != BH_OK)
         return rc;
@@ -455,9 +455,9 @@ stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_p
     const struct bh_owner *owner = &call->api->options.owner;
     uint32_t member = (uint32_t)call->query.member;
     bh_rc rc = bh_jobs_find_permitted(call, row, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_members_check(row->job, row->gang, member, err);
     if (rc != BH_OK)
         return rc;
@@ -473,9 +473,9 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     struct events *events;
     const char *path;
     bh_rc rc = stream_find_log(call, &row, &path, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = stream_events_open(call, follow ? stream_next_log : stream_next_whole, &events, err);
     if (rc != BH_OK)
         return rc;

@@ -96,9 +96,9 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
     struct bh_answer answer;
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = streams_read_request(call, &request, err);
     if (rc != BH_OK)
         return rc;

@@ -247,20 +247,14 @@ accept_chooses(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_keep_their_rules),
-        cmocka_unit_test(values_are_escaped),
-        cmocka_unit_test(labels_without_value_are_left_out),
-        cmocka_unit_test(fractions_are_exact),
-        cmocka_unit_test(nothing_is_written_of_an_empty_family),
-        cmocka_unit_test(open_metrics_names_families_its_own_way),
-        cmocka_unit_test(buckets_are_cumulative),
-        cmocka_unit_test(accept_chooses),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_keep_their_rules),
+    cmocka_unit_test(values_are_escaped),
+    cmocka_unit_test(labels_without_value_are_left_out),
+    cmocka_unit_test(fractions_are_exact),
+    cmocka_unit_test(nothing_is_written_of_an_empty_family),
+    cmocka_unit_test(open_metrics_names_families_its_own_way),
+    cmocka_unit_test(buckets_are_cumulative),
+    cmocka_unit_test(accept_chooses),
+};
+BH_TEST_MAIN(tests)

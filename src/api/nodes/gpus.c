@@ -417,9 +417,9 @@ bh_gpus_list(struct bh_call *call, struct bh_err *err)
     struct gpu_question q = { 0 };
     struct gpu_list list = { .call = call, .q = &q };
     bh_rc rc = gpus_ask_all(call, &q, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_visible_find(call, "job.view", &list.visible, err);
     if (rc != BH_OK)
         return rc;

@@ -192,9 +192,9 @@ layouts_read(struct layouts *l, struct bh_err *err)
     struct bh_layouts document;
     const struct bh_layout_entry *entries;
     bh_rc rc = bh_call_body(l->call, &bh_layout_fields, &document, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = layouts_load(l, err);
     entries = document.layouts.items;
     for (uint32_t i = 0; i < document.layouts.count && rc == BH_OK; i++)
@@ -429,9 +429,9 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(layouts_unload) struct layouts l = { .call = call };
     bh_rc rc = layouts_read(&l, err);
+
     if (rc != BH_OK)
         return rc;
-
     l.rows = bh_rows_begin(call, &bh_reply_layout_difference_list_fields);
     for (uint32_t i = 0; i < l.gpu_count; i++)
         if (l.gpus[i].entry)

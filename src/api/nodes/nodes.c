@@ -182,9 +182,9 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     const struct bh_store *store = &call->api->options.store;
     struct node_list list = { .shown = NULL };
     bh_rc rc = store->ops->list_names(store->self, nodes_count_ids, &list.hosts, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts, &list.hosts.hosts, err);
     if (rc != BH_OK)
         return rc;

@@ -83,13 +83,7 @@ answers_are_written_from_what_the_owner_says(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_written_from_what_the_owner_says),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(answers_are_written_from_what_the_owner_says),
+};
+BH_TEST_MAIN(tests)

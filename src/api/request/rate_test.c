@@ -95,15 +95,9 @@ bad_credentials_are_a_strangers(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_asks_too_often_waits, rate_begin, rate_end),
-        cmocka_unit_test_setup_teardown(it_is_said_when_to_come_again, rate_begin, rate_end),
-        cmocka_unit_test_setup_teardown(bad_credentials_are_a_strangers, rate_begin, rate_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(who_asks_too_often_waits, rate_begin, rate_end),
+    cmocka_unit_test_setup_teardown(it_is_said_when_to_come_again, rate_begin, rate_end),
+    cmocka_unit_test_setup_teardown(bad_credentials_are_a_strangers, rate_begin, rate_end),
+};
+BH_TEST_MAIN(tests)

@@ -80,14 +80,8 @@ without_a_bound_anybody_has_any(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_principal_has_so_many),
-        cmocka_unit_test(without_a_bound_anybody_has_any),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_principal_has_so_many),
+    cmocka_unit_test(without_a_bound_anybody_has_any),
+};
+BH_TEST_MAIN(tests)

@@ -60,9 +60,9 @@ bh_visible_explain(const struct bh_call *call, struct bh_explain *ret_how, struc
 {
     struct bh_visible visible;
     bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     *ret_how = (struct bh_explain){ .dir = call->dir,
                                     .visible = visible.ids,
                                     .visible_count = visible.count,

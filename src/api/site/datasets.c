@@ -122,9 +122,9 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     const struct bh_datasets *datasets = &call->dir->datasets;
     struct datasets_list list = { .call = call, .principal = datasets_principal_of(call) };
     bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_visible_find(call, "dataset.view", &list.views, err);
     if (rc != BH_OK)
         return rc;

@@ -120,9 +120,9 @@ bh_site_revision(struct bh_call *call, struct bh_err *err)
     const char *text;
     uint64_t number;
     bh_rc rc = bh_parse_u64(call->id, &number, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_revision_read(store, number, call->arena, &revision, err);
     if (rc != BH_OK)
         return rc;
@@ -142,9 +142,9 @@ site_read_revision(struct bh_call *call, uint64_t number, struct bh_site *ret_si
     struct bh_revision revision;
     const char *text;
     bh_rc rc = bh_revision_read(store, number, call->arena, &revision, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_revision_text(store, &revision, call->arena, &text, err);
     if (rc != BH_OK)
         return rc;
@@ -160,9 +160,9 @@ bh_site_diff(struct bh_call *call, struct bh_err *err)
     struct bh_site from, to;
     uint64_t second = 0;
     bh_rc rc = bh_revision_present(&call->api->options.store, call->arena, &second, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (!call->query.given.from)
         return bh_err_set(err, BH_INVALID, "from: a revision is needed");
     if (call->query.given.to)

@@ -79,9 +79,9 @@ bh_skus_list(struct bh_call *call, struct bh_err *err)
     struct sku_question q = { .dir = call->dir };
     struct bh_rows rows;
     bh_rc rc = bh_call_alloc(call, call->dir->sku_count * sizeof *q.skus, &q.skus, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_ask(call, ask_skus, &q, err);
     if (rc != BH_OK)
         return rc;

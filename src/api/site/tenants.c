@@ -120,9 +120,9 @@ bh_tenants_list(struct bh_call *call, struct bh_err *err)
     struct bh_visible visible;
     struct bh_rows rows;
     bh_rc rc = bh_visible_find(call, "tenant.view", &visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.views, &q.views, err);
     if (rc != BH_OK)
         return rc;

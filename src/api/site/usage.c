@@ -125,9 +125,9 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
     struct bh_visible visible;
     struct bh_rows rows;
     bh_rc rc = bh_visible_find(call, "usage.view", &visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.usages, &q.usages, err);
     if (rc != BH_OK)
         return rc;

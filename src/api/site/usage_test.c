@@ -140,7 +140,6 @@ a_silent_node_has_a_line_of_its_own(void **state)
     struct bh_event node = { .kind = BH_EV_NODE, .u.node = { .node = { 1 } } };
     uint64_t unusable[2];
 
-    (void)state;
     two_of_acme_use_something();
     step_at(SECOND_NS, node);
     for (uint64_t turn = 0; turn < 2; turn++) {

@@ -40,7 +40,6 @@ text_of_decisions(const struct bh_decision *decisions, uint32_t count)
 static void
 every_event_comes_back(void **state)
 {
-    (void)state;
     for (uint32_t kind = 0; kind < BH_EVENT_KINDS; kind++) {
         struct bh_event event = { .kind = (enum bh_event_kind)kind }, back;
         const struct bh_fields *fields = bh_event_fields(event.kind);
@@ -67,7 +66,6 @@ decisions_come_back(void **state)
     uint64_t seed = 99;
     uint32_t count = 77;
 
-    (void)state;
     for (uint32_t i = 0; i <= BH_DECISIONS_MAX; i++)
         wire_fill(&bh_decision_fields, (unsigned char *)&decisions[i], arena, &seed);
     text = text_of_decisions(decisions, BH_DECISIONS_MAX);
@@ -89,7 +87,6 @@ a_full_step_fits_in_a_record(void **state)
     static struct bh_decision decisions[BH_DECISIONS_MAX];
     const uint64_t job = UINT64_C(1) << 50;
 
-    (void)state;
     memset(decisions, 0, sizeof decisions);
     for (uint32_t i = 0; i < BH_DECISIONS_MAX; i++) {
         struct bh_decision *decision = &decisions[i];
@@ -119,7 +116,6 @@ what_is_no_event_is_refused(void **state)
                                         "{\"submit\":{" };
     struct bh_event event;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i], bh_codec_get_event(rows[i], &event, arena, &err), BH_INVALID);
     BH_CHECK_DONE();
@@ -128,7 +124,6 @@ what_is_no_event_is_refused(void **state)
 static int
 codec_set_up(void **state)
 {
-    (void)state;
     arena = bh_arena_new(8 << 20);
     return 0;
 }
@@ -136,7 +131,6 @@ codec_set_up(void **state)
 static int
 codec_tear_down(void **state)
 {
-    (void)state;
     bh_arena_free(arena);
     return 0;
 }

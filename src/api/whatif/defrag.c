@@ -223,9 +223,9 @@ bh_defrag_apply(struct bh_call *call, struct bh_err *err)
     char token[TOKEN_MAX + 1];
     uint64_t now_ns;
     bh_rc rc = bh_call_body(call, &bh_defrag_request_fields, &request, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = defrag_propose(call, &proposal, &now_ns, err);
     if (rc != BH_OK)
         return rc;

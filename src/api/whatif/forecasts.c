@@ -267,9 +267,9 @@ forecasts_write(const struct forecast_view *o, struct bh_err *err)
         .slot_ns = o->picture.series.slot_ns,
     };
     bh_rc rc = forecasts_list(o, BH_FORECAST_OF_NODE, &reply.nodes, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = forecasts_list(o, BH_FORECAST_OF_PARTITIONS, &reply.partitions, err);
     if (rc != BH_OK)
         return rc;

@@ -136,9 +136,9 @@ bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct 
     uint32_t max = outcome->before.forecasts.count;
     struct bh_difference *differences;
     bh_rc rc = bh_visible_find(call, "job.view", &writing.visible, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_visible_explain(call, &writing.how, err);
     if (rc != BH_OK)
         return rc;

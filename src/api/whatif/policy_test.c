@@ -98,15 +98,9 @@ items_are_cut_and_counts_are_not(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_submissions_are_tested),
-        cmocka_unit_test(submissions_of_a_file_are_tested),
-        cmocka_unit_test(items_are_cut_and_counts_are_not),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(recorded_submissions_are_tested),
+    cmocka_unit_test(submissions_of_a_file_are_tested),
+    cmocka_unit_test(items_are_cut_and_counts_are_not),
+};
+BH_TEST_MAIN(tests)

@@ -148,9 +148,9 @@ whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_er
                                                   bh_directory_sku_named(call->dir, spec->sku)->models },
                                    .err = err };
     bh_rc rc = bh_call_ask(call, whatif_ask_admission, &admitting, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (admitting.rc == BH_DENIED)
         call->verdict = (struct bh_verdict){ false, admitting.rule };
     return admitting.rc;
@@ -340,9 +340,9 @@ whatif_read_question(struct bh_call *call, struct whatif_question *q, struct bh_
         whatif_read_site, whatif_read_quota, whatif_read_drain, whatif_read_cancel, whatif_read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
+
     if (rc != BH_OK)
         return rc;
-
     for (size_t i = 0; i < BH_COUNT(readers); i++) {
         rc = readers[i](call, q, err);
         if (rc != BH_OK)
@@ -486,9 +486,9 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
     struct whatif_question q = { .limit = 0 };
     struct bh_outcome outcome = { .subject = { 0 } };
     bh_rc rc = whatif_read_question(call, &q, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_whatif_acquire(call->api->whatif_lock, err);
     if (rc != BH_OK)
         return rc;

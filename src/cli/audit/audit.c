@@ -155,9 +155,9 @@ audit_count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/records?raw=true&limit=1", &json, err);
+
     if (rc != BH_OK)
         return rc;
-
     *ret_count = bh_json_number(bh_json_get(bh_json_root(json), "total"), 0);
     return BH_OK;
 }
@@ -256,9 +256,9 @@ bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err)
 {
     uint64_t count = 0;
     bh_rc rc = audit_count_records(cli, &count, err);
+
     if (rc != BH_OK)
         return rc;
-
     printf("%" PRIu64 "\n", count);
     return BH_OK;
 }
@@ -357,9 +357,9 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
     struct bh_verifier verifier;
     uint64_t size;
     bh_rc rc = audit_read_source(cli, source, &option, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_verifier_key(cli, option ? source : NULL,
                          cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key, err);
     if (rc != BH_OK)

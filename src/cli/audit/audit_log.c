@@ -99,9 +99,9 @@ bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err)
     };
     struct bh_verifier verifier;
     bh_rc rc = bh_verifier_key(cli, NULL, "", key, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_verifier_start(cli, arguments, &verifier, err);
     if (rc != BH_OK)
         return rc;
@@ -160,9 +160,9 @@ bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err)
     struct bh_verifier verifier;
     uint64_t sizes[2];
     bh_rc rc = log_read_size(files[0], &sizes[0], err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = log_read_size(files[1], &sizes[1], err);
     if (rc != BH_OK)
         return rc;
@@ -261,9 +261,9 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
     char path[PATH_MAX];
     uint64_t size = 0, minimum = 0;
     bh_rc rc = log_fetch_minimum(cli, &minimum, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = log_fetch_file(cli, "checkpoint", true, err);
     if (rc != BH_OK)
         return rc;
@@ -306,9 +306,9 @@ bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err)
     const char *const arguments[] = { "--vkey", key, "--export", folder, NULL };
     struct bh_verifier verifier;
     bh_rc rc = bh_verifier_key(cli, NULL, "", key, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_dir_make(folder, 0755, err);
     if (rc != BH_OK)
         return rc;

@@ -75,7 +75,6 @@ write_page(void *self, const char *table, const char *lines, size_t length, stru
 {
     const int *fd = self;
 
-    (void)table;
     return bh_fd_write_all(*fd, lines, length, err);
 }
 

@@ -279,9 +279,9 @@ bh_rc
 bh_http_check(const struct bh_http_request *request, struct bh_err *err)
 {
     bh_rc rc = http_check_value("token", request->token, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = http_check_value("idempotency key", request->idempotency_key, err);
     if (rc != BH_OK)
         return rc;

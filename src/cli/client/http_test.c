@@ -203,15 +203,9 @@ test_format(void **state)
     bh_buf_fini(&out);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replies),         cmocka_unit_test(test_challenges),
-        cmocka_unit_test(test_endless_headers), cmocka_unit_test(test_one_long_line),
-        cmocka_unit_test(test_sink_stops),      cmocka_unit_test(test_format),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_replies),         cmocka_unit_test(test_challenges),
+    cmocka_unit_test(test_endless_headers), cmocka_unit_test(test_one_long_line),
+    cmocka_unit_test(test_sink_stops),      cmocka_unit_test(test_format),
+};
+BH_TEST_MAIN(tests)

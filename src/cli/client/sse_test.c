@@ -87,15 +87,9 @@ test_endless_event(void **state)
     assert_true(fed <= BH_SSE_EVENT_MAX);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_sink_ends),
-        cmocka_unit_test(test_endless_event),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_streams),
+    cmocka_unit_test(test_sink_ends),
+    cmocka_unit_test(test_endless_event),
+};
+BH_TEST_MAIN(tests)

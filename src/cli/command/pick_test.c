@@ -44,7 +44,6 @@ test_gpus(void **state)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = pick_test_parse(gpus);
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(gpu_rows); i++) {
         struct bh_err err = { .rc = BH_OK };
         bh_json_value gpu = NULL;
@@ -80,7 +79,6 @@ test_named(void **state)
 
     const struct bh_pick_by by = { "tenant", "name", "id" };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_err err = { .rc = BH_OK };
         bh_json_value object;

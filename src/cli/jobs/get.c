@@ -90,9 +90,9 @@ get_job(const struct bh_cli *cli, const char *job, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[64];
     bh_rc rc = bh_cli_job_path(job, "", path, sizeof path, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_cli_fetch(cli, path, &json, err);
     if (rc != BH_OK)
         return rc;

@@ -210,9 +210,9 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     struct run_job job = { .cli = cli, .submitted = bh_time_monotonic() };
     struct bh_follow follow = { .cli = cli, .job = job.id, .idle = run_poll_job, .idle_self = &job };
     bh_rc rc = bh_attach_check(cli, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_cli_send_job(cli, NULL, &json, err);
     if (rc != BH_OK)
         return rc;

@@ -243,9 +243,9 @@ static bh_rc
 account_remove_passkey(const struct bh_cli *cli, const char *id, struct bh_err *err)
 {
     bh_rc rc = account_remove_named(cli, "DELETE /v1/account/passkeys/", id, err);
+
     if (rc != BH_OK)
         return rc;
-
     bh_session_print(cli, "passkey %s was removed", id);
     return BH_OK;
 }
@@ -292,9 +292,9 @@ bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
 {
     const char *name = cli->args->arguments[0];
     bh_rc rc = account_remove_named(cli, "DELETE /v1/accounts/", name, err);
+
     if (rc != BH_OK)
         return rc;
-
     bh_session_print(
         cli,
         "the password and factors of the account %s were removed and its sessions ended; bulkhead account "

@@ -213,9 +213,9 @@ bh_cli_login(struct bh_cli *cli, struct bh_err *err)
     char path[BH_STORED_SESSION_PATH_MAX];
     struct bh_stored_session former;
     bh_rc rc = login_check_ways(cli, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (bh_cli_flag(cli, BH_OPT_AGAIN))
         return login_show_step_up(cli, err);
     rc = bh_stored_session_path(path, err);

@@ -140,9 +140,9 @@ bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **
     struct bh_loopback loopback;
     struct bh_pkce pkce;
     bh_rc rc = bh_pkce_make(&pkce, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_loopback_open(pkce.state, &loopback, err);
     if (rc != BH_OK)
         return rc;

@@ -54,9 +54,9 @@ bh_rc
 bh_pkce_make(struct bh_pkce *ret_pkce, struct bh_err *err)
 {
     bh_rc rc = make_text(ret_pkce->verifier, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = make_text(ret_pkce->state, err);
     if (rc != BH_OK)
         return rc;

@@ -198,9 +198,9 @@ static bh_rc
 session_lock_folder(const char *path, int *ret_fd, struct bh_err *err)
 {
     bh_rc rc = session_open_folder(path, ret_fd, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (flock(*ret_fd, LOCK_EX) != 0)
         return bh_err_errno(err, "locking the folder of %s", path);
     return BH_OK;

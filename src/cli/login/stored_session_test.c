@@ -350,21 +350,15 @@ test_paths(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_entry_a_server),
-        cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_untrusted),
-        cmocka_unit_test(test_linked_folder),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_oversized),
-        cmocka_unit_test(test_paths),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_one_entry_a_server),
+    cmocka_unit_test(test_dropped),
+    cmocka_unit_test(test_full),
+    cmocka_unit_test(test_devices),
+    cmocka_unit_test(test_untrusted),
+    cmocka_unit_test(test_linked_folder),
+    cmocka_unit_test(test_damaged),
+    cmocka_unit_test(test_oversized),
+    cmocka_unit_test(test_paths),
+};
+BH_TEST_MAIN(tests)

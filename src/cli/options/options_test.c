@@ -316,21 +316,15 @@ test_habits_are_no_commands(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_too_many_texts),
-        cmocka_unit_test(test_operations_reachable),
-        cmocka_unit_test(test_words_known),
-        cmocka_unit_test(test_letters_distinct),
-        cmocka_unit_test(test_options_used),
-        cmocka_unit_test(test_habits),
-        cmocka_unit_test(test_habits_are_no_commands),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_lines),
+    cmocka_unit_test(test_values),
+    cmocka_unit_test(test_too_many_texts),
+    cmocka_unit_test(test_operations_reachable),
+    cmocka_unit_test(test_words_known),
+    cmocka_unit_test(test_letters_distinct),
+    cmocka_unit_test(test_options_used),
+    cmocka_unit_test(test_habits),
+    cmocka_unit_test(test_habits_are_no_commands),
+};
+BH_TEST_MAIN(tests)

@@ -357,17 +357,11 @@ test_statuses(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),          cmocka_unit_test(test_unseen_characters),
-        cmocka_unit_test(test_cells),          cmocka_unit_test(test_jobs_table),
-        cmocka_unit_test(test_views_fit),      cmocka_unit_test(test_json),
-        cmocka_unit_test(test_yaml_round),     cmocka_unit_test(test_yaml_text),
-        cmocka_unit_test(test_describe_lines), cmocka_unit_test(test_statuses),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_table),          cmocka_unit_test(test_unseen_characters),
+    cmocka_unit_test(test_cells),          cmocka_unit_test(test_jobs_table),
+    cmocka_unit_test(test_views_fit),      cmocka_unit_test(test_json),
+    cmocka_unit_test(test_yaml_round),     cmocka_unit_test(test_yaml_text),
+    cmocka_unit_test(test_describe_lines), cmocka_unit_test(test_statuses),
+};
+BH_TEST_MAIN(tests)

@@ -87,9 +87,9 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     bh_json_value verdicts;
     char what[160];
     bh_rc rc = name_request(cli, what, sizeof what, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_cli_change(cli, what, NULL, &json, err);
     if (rc != BH_OK)
         return rc;

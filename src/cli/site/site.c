@@ -15,9 +15,9 @@ bh_site_send(const struct bh_cli *cli, const char *file, const char *query, stru
     char what[160];
     BH_AUTO(bh_document_fini) struct bh_document site = { .yaml = false };
     bh_rc rc = bh_cli_read_document(file, &site, err);
+
     if (rc != BH_OK)
         return rc;
-
     snprintf(what, sizeof what, "PUT /v1/site%s", query);
     return bh_cli_change(cli, what, &site, ret_json, err);
 }

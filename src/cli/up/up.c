@@ -146,9 +146,9 @@ up_announce(const struct bh_up *up, struct bh_err *err)
     char text[REPORT_BYTES_MAX - 2];
     struct bh_buf missing;
     bh_rc rc = up_publish_key(up, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = up_apply_site(up, err);
     if (rc != BH_OK)
         return rc;

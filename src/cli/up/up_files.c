@@ -78,9 +78,9 @@ files_locate_programs(struct bh_up *up, struct bh_err *err)
 {
     struct bh_err unneeded;
     bh_rc rc = up_find(libexec_candidates, up->libexec_dir, err);
+
     if (rc != BH_OK)
         return rc;
-
     for (int i = 0; i < BH_UP_PROGRAMS; i++) {
         rc = up_find(program_candidates[i], up->program[i], err);
         if (rc != BH_OK)
@@ -347,9 +347,9 @@ up_make_folder(const struct folder *folder, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
     char path[PATH_MAX];
     bh_rc rc = up_put_path(path, err, "%s%s", folder->base, folder->name);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_dir_make(path, 0755, err);
     if (rc != BH_OK)
         return rc;
@@ -556,9 +556,9 @@ files_make_simulated_driver(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX];
     bh_rc rc = up_put_path(path, err, "%s/state", up->sim);
+
     if (rc != BH_OK)
         return rc;
-
     if (access(path, F_OK) != 0) {
         rc = up_make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
         if (rc == BH_OK)

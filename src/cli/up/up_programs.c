@@ -157,9 +157,9 @@ bh_up_call(const char *const argv[], struct bh_err *err)
     };
     pid_t pid;
     bh_rc rc = bh_process_start(&options, &pid, NULL, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (bh_process_wait(pid) != 0)
         return bh_err_set(err, BH_IO, "%s failed", argv[0]);
     return BH_OK;

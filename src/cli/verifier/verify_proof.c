@@ -125,9 +125,9 @@ bh_verify_consistency(const struct bh_verify_args *args, const struct bh_note_ke
     struct bh_tree_head heads[2];
     struct bh_proof proof;
     bh_rc rc = proof_open_head(args->old, key, &heads[0], err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = proof_open_head(args->new, key, &heads[1], err);
     if (rc != BH_OK)
         return rc;

@@ -276,7 +276,6 @@ verdicts(void **state)
 {
     int cases = 0;
 
-    (void)state;
     for (size_t i = 0; i < line_count; i++) {
         const char *good = verify_rows_test_behind(lines[i], "good"),
                    *bad = verify_rows_test_behind(lines[i], "bad");

@@ -315,25 +315,18 @@ tokens_are_counted(void **state)
     assert_int_equal(fixture_run(&f, &roots), BH_QUOTA); /* two are valid again */
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(jobs_are_counted_in_one_batch, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(a_cancelled_job_makes_room, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(a_tenant_has_a_limit_with_all_below_it, allowance_begin,
-                                        allowance_end),
-        cmocka_unit_test_setup_teardown(administrators_have_no_limit, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(tokens_are_counted, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(dead_tokens_are_bounded, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(a_tenants_texts_are_bounded, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(what_is_let_through_counts, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(a_full_disk_stops_no_ending, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(what_cannot_end_in_time_is_refused, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(the_last_of_the_disk_is_for_administrators, allowance_begin,
-                                        allowance_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(jobs_are_counted_in_one_batch, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(a_cancelled_job_makes_room, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(a_tenant_has_a_limit_with_all_below_it, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(administrators_have_no_limit, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(tokens_are_counted, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(dead_tokens_are_bounded, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(a_tenants_texts_are_bounded, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(what_is_let_through_counts, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(a_full_disk_stops_no_ending, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(what_cannot_end_in_time_is_refused, allowance_begin, allowance_end),
+    cmocka_unit_test_setup_teardown(the_last_of_the_disk_is_for_administrators, allowance_begin,
+                                    allowance_end),
+};
+BH_TEST_MAIN(tests)

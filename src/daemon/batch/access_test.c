@@ -496,26 +496,20 @@ running_jobs_are_looked_at_when_a_grant_ends(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_denied_submission_is_recorded_for_the_job_and_for_the_dataset),
-        cmocka_unit_test(a_network_is_a_place_to_copy_to),
-        cmocka_unit_test(a_hidden_dataset_is_like_none),
-        cmocka_unit_test(a_start_is_recorded_before_it_happens),
-        cmocka_unit_test(a_start_in_the_same_step_as_the_submission_is_recorded_too),
-        cmocka_unit_test(a_grant_that_is_taken_back_ends_the_job_at_its_start),
-        cmocka_unit_test(a_grant_that_has_ended_does_too),
-        cmocka_unit_test(a_dataset_that_is_gone_cannot_be_mounted),
-        cmocka_unit_test(a_place_that_a_grant_leaves_out_is_refused),
-        cmocka_unit_test(an_order_that_is_said_again_is_judged_again),
-        cmocka_unit_test(a_start_of_who_knows_what_is_refused),
-        cmocka_unit_test(a_running_job_whose_grant_ends_is_recorded_once),
-        cmocka_unit_test(a_job_with_a_network_loses_access_with_copy),
-        cmocka_unit_test(running_jobs_are_looked_at_when_a_grant_ends),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_denied_submission_is_recorded_for_the_job_and_for_the_dataset),
+    cmocka_unit_test(a_network_is_a_place_to_copy_to),
+    cmocka_unit_test(a_hidden_dataset_is_like_none),
+    cmocka_unit_test(a_start_is_recorded_before_it_happens),
+    cmocka_unit_test(a_start_in_the_same_step_as_the_submission_is_recorded_too),
+    cmocka_unit_test(a_grant_that_is_taken_back_ends_the_job_at_its_start),
+    cmocka_unit_test(a_grant_that_has_ended_does_too),
+    cmocka_unit_test(a_dataset_that_is_gone_cannot_be_mounted),
+    cmocka_unit_test(a_place_that_a_grant_leaves_out_is_refused),
+    cmocka_unit_test(an_order_that_is_said_again_is_judged_again),
+    cmocka_unit_test(a_start_of_who_knows_what_is_refused),
+    cmocka_unit_test(a_running_job_whose_grant_ends_is_recorded_once),
+    cmocka_unit_test(a_job_with_a_network_loses_access_with_copy),
+    cmocka_unit_test(running_jobs_are_looked_at_when_a_grant_ends),
+};
+BH_TEST_MAIN(tests)

@@ -108,9 +108,9 @@ batch_commit(struct bh_core *core, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic();
     bh_rc rc = core->store.ops->commit(core->store.self, err);
+
     if (rc != BH_OK)
         return rc;
-
     bh_tally_committed(&core->tally, bh_time_monotonic() - begun);
     return BH_OK;
 }

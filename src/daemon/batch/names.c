@@ -81,9 +81,9 @@ bind_table(struct bh_core *core, const struct bh_record_object *why, struct bh_e
     };
     uint32_t count;
     bh_rc rc = bh_catalog_rebind(core->catalog, upgrade, &count, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (upgrade && count > 0)
         bh_log(NAMES_BOUND, BH_U64("names", count));
     return give_all(core, &like, bh_core_now(core), err);

@@ -22,7 +22,6 @@ count_verb(void *self, uint64_t seq, const char *leaf, size_t length)
     struct bh_slice value;
     char verb[40] = "", type[16] = "";
 
-    (void)seq;
     if (bh_slice_get((struct bh_slice){ leaf, length }, "verb", &value))
         bh_slice_str(value, verb, sizeof verb);
     if (bh_slice_get((struct bh_slice){ leaf, length }, "obj", &value) && bh_slice_get(value, "type", &value))
@@ -50,7 +49,6 @@ of_a_site(void **state)
     struct fixture f;
     struct bh_claims_result result;
 
-    (void)state;
     fixture_setup(&f);
     ok(&f, fixture_apply(&f, site_yaml));
     result = audit(&f);
@@ -71,7 +69,6 @@ of_many(void **state)
     struct bh_claims_result result;
     struct bh_buf yaml;
 
-    (void)state;
     fixture_setup(&f);
     bh_buf_init(&yaml, 1 << 20);
     bh_buf_puts(&yaml, "tenants: [{name: acme, kind: organization}]\nprincipals:\n");
@@ -94,7 +91,6 @@ without_a_record(void **state)
     struct fixture f;
     uint32_t id, again;
 
-    (void)state;
     fixture_setup(&f);
     ok(&f, bh_core_begin(&f.core, &f.err));
     ok(&f, bh_catalog_name(f.core.catalog, BH_NAME_PRINCIPAL, "root", &id, &f.err));
@@ -124,7 +120,6 @@ of_before(void **state)
     struct bh_claims_result result;
     struct fixture f;
 
-    (void)state;
     fixture_setup(&f);
     ok(&f, bh_core_begin(&f.core, &f.err));
     for (size_t i = 0; i < BH_COUNT(rows); i++)
@@ -165,7 +160,6 @@ kept_at_a_pruning(void **state)
     struct fixture f;
     uint64_t end;
 
-    (void)state;
     fixture_setup(&f);
     ok(&f, fixture_apply(&f, site_yaml));
     store = &f.core.store;
@@ -196,7 +190,6 @@ erased(void **state)
     struct fixture f;
     uint32_t id, again;
 
-    (void)state;
     fixture_setup(&f);
     ok(&f, fixture_apply(&f, site_yaml));
     id = bh_catalog_find(f.core.catalog, BH_NAME_PRINCIPAL, "alice");
@@ -227,14 +220,8 @@ erased(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_site), cmocka_unit_test(of_many),           cmocka_unit_test(without_a_record),
-        cmocka_unit_test(of_before), cmocka_unit_test(kept_at_a_pruning), cmocka_unit_test(erased),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(of_a_site), cmocka_unit_test(of_many),           cmocka_unit_test(without_a_record),
+    cmocka_unit_test(of_before), cmocka_unit_test(kept_at_a_pruning), cmocka_unit_test(erased),
+};
+BH_TEST_MAIN(tests)

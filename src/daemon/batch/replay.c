@@ -29,9 +29,9 @@ replay_apply_event(struct replay *replay, const struct bh_record *record)
     struct bh_event event;
     uint32_t count = 0;
     bh_rc rc = bh_codec_get_event(record->ev_json, &event, replay->arena, replay->err);
+
     if (rc != BH_OK)
         return rc;
-
     if (record->do_json)
         rc = bh_codec_get_decisions(record->do_json, replay->decisions, &count, replay->arena, replay->err);
     if (rc != BH_OK)
@@ -152,9 +152,9 @@ static bh_rc
 replay_all(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_snapshot_load(core, err);
+
     if (rc != BH_OK)
         return rc;
-
     replay_open_as_snapshot(core);
     rc = replay_check_minimum(core, err);
     if (rc != BH_OK)

@@ -158,9 +158,9 @@ bh_snapshot_check(struct bh_core *core, uint64_t *ret_seq, struct bh_err *err)
     BH_AUTO(bh_buf_fini) struct bh_buf bytes = { .max = SNAPSHOT_BYTES_MAX };
     struct manifest manifest = { .seq = 0 };
     bh_rc rc = snapshot_read_manifest(core, &manifest, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = snapshot_read_block(core, &manifest, &bytes, err);
     if (rc == BH_NOT_FOUND)
         rc = err->rc = BH_IO;
@@ -175,9 +175,9 @@ snapshot_adopt(struct bh_core *core, const struct manifest *manifest, struct bh_
 {
     BH_AUTO(bh_buf_fini) struct bh_buf bytes = { .max = SNAPSHOT_BYTES_MAX };
     bh_rc rc = snapshot_read_block(core, manifest, &bytes, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_merkle_frontier_parse(manifest->frontier, &core->journal.frontier, err);
     if (rc != BH_OK)
         return rc;

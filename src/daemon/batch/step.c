@@ -25,9 +25,9 @@ step_accept_order(struct bh_core *core, const struct bh_effect *effect, struct b
 {
     bool allowed = true;
     bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
+
     if (rc != BH_OK)
         return rc;
-
     if (!allowed)
         return bh_abandoned_orders_withhold(core, effect, err);
     /* beyond the room there is, the node gets them when it next says hello */

@@ -66,9 +66,9 @@ accounts_put_document(struct bh_core *core, const struct bh_document_put *put, u
     struct bh_document_key key = { put->row.kind, put->row.key };
     struct bh_document_row row = put->row;
     bh_rc rc = put->blind ? accounts_version_of(core, &key, &row.version, err) : BH_OK;
+
     if (rc != BH_OK)
         return rc;
-
     rc = accounts_seal(core, put, &row.value, err);
     if (rc != BH_OK)
         return rc;

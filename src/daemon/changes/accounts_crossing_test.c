@@ -258,11 +258,5 @@ nobody_reaches_what_is_adas(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nobody_reaches_what_is_adas) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(nobody_reaches_what_is_adas) };
+BH_TEST_MAIN(tests)

@@ -721,32 +721,26 @@ who_leaves_takes_his_account_along(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_account_begins_with_a_one_time_code),
-        cmocka_unit_test(accounts_and_sessions_are_sealed_in_the_store),
-        cmocka_unit_test(a_second_factor_opens_what_the_role_allows),
-        cmocka_unit_test(one_answer_for_every_way_to_fail),
-        cmocka_unit_test(each_failure_is_in_the_log_alone_or_counted),
-        cmocka_unit_test(attempts_are_counted_over_restarts_and_names),
-        cmocka_unit_test(sessions_end),
-        cmocka_unit_test(verbs_ask_again),
-        cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
-        cmocka_unit_test(tokens_name_what_asks_for_a_person),
-        cmocka_unit_test(tokens_say_when_they_were_used),
-        cmocka_unit_test(a_bound_session_wants_its_certificate),
-        cmocka_unit_test(a_granted_session_has_the_certificate_it_came_with),
-        cmocka_unit_test(recovery_codes_are_good_once),
-        cmocka_unit_test(a_password_alone_sets_no_other),
-        cmocka_unit_test(an_admin_resets_and_others_do_not),
-        cmocka_unit_test(break_glass_lasts_an_hour),
-        cmocka_unit_test(guessers_delay_no_break_glass),
-        cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
-        cmocka_unit_test(who_leaves_takes_his_account_along),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_account_begins_with_a_one_time_code),
+    cmocka_unit_test(accounts_and_sessions_are_sealed_in_the_store),
+    cmocka_unit_test(a_second_factor_opens_what_the_role_allows),
+    cmocka_unit_test(one_answer_for_every_way_to_fail),
+    cmocka_unit_test(each_failure_is_in_the_log_alone_or_counted),
+    cmocka_unit_test(attempts_are_counted_over_restarts_and_names),
+    cmocka_unit_test(sessions_end),
+    cmocka_unit_test(verbs_ask_again),
+    cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
+    cmocka_unit_test(tokens_name_what_asks_for_a_person),
+    cmocka_unit_test(tokens_say_when_they_were_used),
+    cmocka_unit_test(a_bound_session_wants_its_certificate),
+    cmocka_unit_test(a_granted_session_has_the_certificate_it_came_with),
+    cmocka_unit_test(recovery_codes_are_good_once),
+    cmocka_unit_test(a_password_alone_sets_no_other),
+    cmocka_unit_test(an_admin_resets_and_others_do_not),
+    cmocka_unit_test(break_glass_lasts_an_hour),
+    cmocka_unit_test(guessers_delay_no_break_glass),
+    cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
+    cmocka_unit_test(who_leaves_takes_his_account_along),
+};
+BH_TEST_MAIN(tests)

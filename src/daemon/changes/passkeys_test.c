@@ -530,26 +530,20 @@ passkeys_need_an_address(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_passkey_is_two_factors_by_itself),
-        cmocka_unit_test(one_answer_for_every_wrong_passkey),
-        cmocka_unit_test(adding_asks_who_it_is),
-        cmocka_unit_test(the_last_factor_stays),
-        cmocka_unit_test(a_passkey_shows_again_who_it_is),
-        cmocka_unit_test(a_passkey_alone_is_for_local_accounts),
-        cmocka_unit_test(strangers_lock_nobody_out),
-        cmocka_unit_test(a_flood_of_challenges_ends_nothing),
-        cmocka_unit_test(a_challenge_is_good_once_and_for_five_minutes),
-        cmocka_unit_test(the_first_passkey_opens_its_session),
-        cmocka_unit_test(a_password_alone_adds_to_no_finished_account),
-        cmocka_unit_test(who_is_signed_in_is_asked_for_his_own),
-        cmocka_unit_test(passkeys_need_a_host_with_a_name),
-        cmocka_unit_test(passkeys_need_an_address),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_passkey_is_two_factors_by_itself),
+    cmocka_unit_test(one_answer_for_every_wrong_passkey),
+    cmocka_unit_test(adding_asks_who_it_is),
+    cmocka_unit_test(the_last_factor_stays),
+    cmocka_unit_test(a_passkey_shows_again_who_it_is),
+    cmocka_unit_test(a_passkey_alone_is_for_local_accounts),
+    cmocka_unit_test(strangers_lock_nobody_out),
+    cmocka_unit_test(a_flood_of_challenges_ends_nothing),
+    cmocka_unit_test(a_challenge_is_good_once_and_for_five_minutes),
+    cmocka_unit_test(the_first_passkey_opens_its_session),
+    cmocka_unit_test(a_password_alone_adds_to_no_finished_account),
+    cmocka_unit_test(who_is_signed_in_is_asked_for_his_own),
+    cmocka_unit_test(passkeys_need_a_host_with_a_name),
+    cmocka_unit_test(passkeys_need_an_address),
+};
+BH_TEST_MAIN(tests)

@@ -51,7 +51,6 @@ retention_read_time(void *self, uint64_t seq, const char *leaf, size_t length)
     struct retention_moment *moment = self;
     struct bh_slice value;
 
-    (void)seq;
     if (!bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value)
         || !bh_slice_u64(value, &moment->ts_ns))
         moment->ts_ns = UINT64_MAX; /* not one that may go */
@@ -102,9 +101,9 @@ retention_find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], s
     uint64_t now_ns = bh_core_now(core), kept_ns = core->config->audit_retention;
     uint64_t covered = 0, snapshot = 0;
     bh_rc rc = bh_minimum_read(&core->store, &ret[0], err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = retention_find_covered(core, note, &covered, err);
     if (rc != BH_OK)
         return rc;
@@ -145,7 +144,6 @@ retention_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
     struct retention_reading *reading = self;
     struct bh_record record;
 
-    (void)seq;
     reading->rc = bh_record_decode(leaf, length, reading->scratch, &record, reading->err);
     if (reading->rc == BH_OK)
         reading->rc = bh_claims_read(reading->claims, &record, reading->err);
@@ -216,9 +214,9 @@ retention_bind_remaining(struct bh_core *core, const uint64_t range[2], struct b
     uint64_t from = 0;
     char text[24];
     bh_rc rc = retention_find_gap(core, range[0], &from, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = retention_read_range(core, range, claims, err);
     if (rc != BH_OK)
         return rc;
@@ -237,9 +235,9 @@ static bh_rc
 retention_drop_records(struct bh_core *core, const uint64_t range[2], struct bh_err *err)
 {
     bh_rc rc = bh_names_keep(core, range[1], err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = retention_bind_remaining(core, range, err);
     if (rc != BH_OK)
         return rc;
@@ -274,7 +272,6 @@ bh_retention_run(struct bh_core *core, const struct bh_command *command, struct 
     uint64_t range[2];
     bh_rc rc;
 
-    (void)arena;
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ BH_RECORD_PRUNE, verdict, BH_REACH_OBJECT }, err);

@@ -112,7 +112,6 @@ keep_time(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct bh_slice value;
 
-    (void)seq;
     return bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value) && bh_slice_u64(value, self);
 }
 
@@ -121,7 +120,6 @@ the_oldest_go(void **state)
 {
     struct log log;
 
-    (void)state;
     retention_fill(&log, one_admin);
     BH_CHECK_EQ("a developer", prune_by(&log, "alice", false), BH_DENIED);
     BH_CHECK_EQ("an admin of a tenant", prune_by(&log, "dan", false), BH_DENIED);
@@ -153,7 +151,6 @@ by_age(void **state)
     struct bh_err err;
     uint64_t now_ns;
 
-    (void)state;
     retention_fill(&log, two_admins);
     log.f.config.audit_retention = 3600 * BH_NS_PER_S;
     BH_CHECK_EQ("all are young", prune_by(&log, "carol", false), BH_OK);
@@ -174,7 +171,6 @@ as_far_as_the_export(void **state)
 {
     struct log log;
 
-    (void)state;
     retention_fill(&log, two_admins);
     memcpy(log.note, log.early, sizeof log.note);
     BH_CHECK_EQ("an early export", prune_by(&log, "carol", false), BH_OK);
@@ -189,7 +185,6 @@ what_stands_against_it(void **state)
     struct log log;
     char path[160];
 
-    (void)state;
     retention_fill(&log, held);
     BH_CHECK_EQ("a legal hold", prune_by(&log, "carol", false), BH_CONFLICT);
     keys_fixture_must(&log.f, fixture_apply(&log.f, two_admins));
@@ -216,7 +211,6 @@ put_back_to_an_earlier_day(void **state)
     struct log log;
     char path[160];
 
-    (void)state;
     retention_fill(&log, two_admins);
     keys_fixture_must(&log.f, prune_by(&log, "carol", false));
     retention_sign(&log);
@@ -242,7 +236,6 @@ a_lost_snapshot_is_no_silent_loss(void **state)
     struct log log;
     char path[160];
 
-    (void)state;
     retention_fill(&log, two_admins);
     keys_fixture_must(&log.f, prune_by(&log, "carol", false));
     snprintf(path, sizeof path, "%s/snapshot-%llu.bin", log.f.folder,
@@ -259,7 +252,6 @@ a_lost_snapshot_is_no_silent_loss(void **state)
 static void
 a_write_fails_anywhere(void **state)
 {
-    (void)state;
     for (unsigned n = 1; n < 8; n++) {
         struct log log;
         struct bh_command command = { .op = BH_OP_AUDIT_PRUNE };
@@ -280,19 +272,13 @@ a_write_fails_anywhere(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_oldest_go),
-        cmocka_unit_test(by_age),
-        cmocka_unit_test(as_far_as_the_export),
-        cmocka_unit_test(what_stands_against_it),
-        cmocka_unit_test(put_back_to_an_earlier_day),
-        cmocka_unit_test(a_lost_snapshot_is_no_silent_loss),
-        cmocka_unit_test(a_write_fails_anywhere),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_oldest_go),
+    cmocka_unit_test(by_age),
+    cmocka_unit_test(as_far_as_the_export),
+    cmocka_unit_test(what_stands_against_it),
+    cmocka_unit_test(put_back_to_an_earlier_day),
+    cmocka_unit_test(a_lost_snapshot_is_no_silent_loss),
+    cmocka_unit_test(a_write_fails_anywhere),
+};
+BH_TEST_MAIN(tests)

@@ -31,7 +31,6 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
     uint64_t count;
     bh_rc rc;
 
-    (void)arena;
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "key.rotate", verdict, BH_REACH_OBJECT }, err);

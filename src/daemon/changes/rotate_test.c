@@ -238,19 +238,13 @@ a_failed_write_rotates_nothing(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_root_is_replaced),
-        cmocka_unit_test(a_crash_cuts_a_rotation_anywhere),
-        cmocka_unit_test(a_file_that_cannot_be_replaced_is_finished_later),
-        cmocka_unit_test(an_aborted_rotation_never_was),
-        cmocka_unit_test(a_credential_is_rotated_by_hand),
-        cmocka_unit_test(a_lost_root_is_not_made_anew),
-        cmocka_unit_test(a_failed_write_rotates_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_root_is_replaced),
+    cmocka_unit_test(a_crash_cuts_a_rotation_anywhere),
+    cmocka_unit_test(a_file_that_cannot_be_replaced_is_finished_later),
+    cmocka_unit_test(an_aborted_rotation_never_was),
+    cmocka_unit_test(a_credential_is_rotated_by_hand),
+    cmocka_unit_test(a_lost_root_is_not_made_anew),
+    cmocka_unit_test(a_failed_write_rotates_nothing),
+};
+BH_TEST_MAIN(tests)

@@ -381,7 +381,6 @@ check_destruction(void *self, uint64_t seq, const char *leaf, size_t length)
     struct bh_slice value;
     char verb[40];
 
-    (void)seq;
     return !bh_slice_get((struct bh_slice){ leaf, length }, "verb", &value)
            || !bh_slice_str(value, verb, sizeof verb) || strcmp(verb, "key.destroyed") != 0
            || (bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value)
@@ -405,7 +404,6 @@ row_and_record_have_one_time(void **state)
     struct destruction seen = { 0 };
     struct fixture f;
 
-    (void)state;
     fixture_setup(&f);
     keys_fixture_must(&f, fixture_apply(&f, one_admin));
     keys_fixture_cancel(&f, submit_canary(&f, "acme/vision"));
@@ -525,26 +523,20 @@ a_failed_write_destroys_nothing(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_people_write_is_sealed),
-        cmocka_unit_test(a_note_is_sealed_in_the_leaf),
-        cmocka_unit_test(an_aborted_batch_made_no_keys),
-        cmocka_unit_test(it_takes_two_persons),
-        cmocka_unit_test(a_group_counts_as_another),
-        cmocka_unit_test(root_is_no_second_person),
-        cmocka_unit_test(nothing_stays_behind),
-        cmocka_unit_test(a_legal_hold_keeps_keys),
-        cmocka_unit_test(a_removed_tenants_keys_are_destroyed_when_asked),
-        cmocka_unit_test(texts_from_before_sealing_go_too),
-        cmocka_unit_test(row_and_record_have_one_time),
-        cmocka_unit_test(a_proposal_grows_old),
-        cmocka_unit_test(the_sites_present_month_stays),
-        cmocka_unit_test(a_failed_write_destroys_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_people_write_is_sealed),
+    cmocka_unit_test(a_note_is_sealed_in_the_leaf),
+    cmocka_unit_test(an_aborted_batch_made_no_keys),
+    cmocka_unit_test(it_takes_two_persons),
+    cmocka_unit_test(a_group_counts_as_another),
+    cmocka_unit_test(root_is_no_second_person),
+    cmocka_unit_test(nothing_stays_behind),
+    cmocka_unit_test(a_legal_hold_keeps_keys),
+    cmocka_unit_test(a_removed_tenants_keys_are_destroyed_when_asked),
+    cmocka_unit_test(texts_from_before_sealing_go_too),
+    cmocka_unit_test(row_and_record_have_one_time),
+    cmocka_unit_test(a_proposal_grows_old),
+    cmocka_unit_test(the_sites_present_month_stays),
+    cmocka_unit_test(a_failed_write_destroys_nothing),
+};
+BH_TEST_MAIN(tests)

@@ -150,9 +150,9 @@ submit_seal_and_record(struct bh_core *core, const struct bh_command *command, s
 {
     BH_AUTO(bh_buf_fini) struct bh_buf item = { .max = 2 * (size_t)BH_SEALED_PLAIN_MAX };
     bh_rc rc = submit_seal_spec(core, command, &event->u.submit, &item, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_allowance_check_text(core, command, event->u.submit.tenant, item.length, err);
     if (rc != BH_OK)
         return rc;

@@ -144,9 +144,9 @@ tokens_make_row(struct bh_core *core, const struct bh_command *command, struct b
     struct bh_token token = { .kind = BH_TOKEN_API };
     uint64_t lifetime;
     bh_rc rc = tokens_find_owner(core, command, &ret_row->principal_id, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = tokens_find_lifetime(command->token, &lifetime, err);
     if (rc != BH_OK)
         return rc;

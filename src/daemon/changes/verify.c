@@ -194,7 +194,6 @@ bh_rc
 bh_verify_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
               struct bh_answer *ret_answer, struct bh_err *err)
 {
-    (void)arena;
     return command->op == BH_OP_JOB_VERIFY ? verify_job(core, command, ret_answer, err)
                                            : verify_nodes(core, command, ret_answer, err);
 }

@@ -123,15 +123,9 @@ an_aborted_wish_is_not_under_way(void **state)
     assert_int_equal(f.core.verify_count, 1);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_try_answers_all_who_ask, verify_begin, verify_end),
-        cmocka_unit_test_setup_teardown(nobody_asks_for_many_at_once, verify_begin, verify_end),
-        cmocka_unit_test_setup_teardown(an_aborted_wish_is_not_under_way, verify_begin, verify_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(one_try_answers_all_who_ask, verify_begin, verify_end),
+    cmocka_unit_test_setup_teardown(nobody_asks_for_many_at_once, verify_begin, verify_end),
+    cmocka_unit_test_setup_teardown(an_aborted_wish_is_not_under_way, verify_begin, verify_end),
+};
+BH_TEST_MAIN(tests)

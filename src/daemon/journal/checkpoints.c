@@ -37,8 +37,6 @@ checkpoints_append_record(void *self, uint64_t seq, const char *leaf, size_t len
 static bool
 checkpoints_read_first(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    (void)leaf;
-    (void)length;
     *(uint64_t *)self = seq;
     return false;
 }

@@ -94,7 +94,6 @@ test_steps(void **state)
         { "10 s back is waited for", -10 * S, 0, HOUR - 10 * S, HOUR - 10 * S },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_clock clock;
 
@@ -168,7 +167,6 @@ test_log(void **state)
         { "one in 10 s", HOUR, 3, 10, 3, "by=\"+3600000 ms\" ahead=\"+7199900 ms\"\n" },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_clock clock;
         const char *text;
@@ -196,7 +194,6 @@ test_never_back(void **state)
     uint32_t random = 1;
     int64_t before = 0;
 
-    (void)state;
     clock_begin();
     clock = open_clock("one");
     for (int turn = 0; turn < 20000; turn++) {
@@ -227,7 +224,6 @@ test_restarts(void **state)
         { "never before the last record", "two", HOUR, -2 * HOUR, 1, S, S },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_clock clock;
 
@@ -251,7 +247,6 @@ test_suspend(void **state)
 {
     struct bh_clock clock;
 
-    (void)state;
     clock_begin();
     clock = open_clock("one");
     boot_ns += 8 * HOUR;
@@ -277,7 +272,6 @@ test_saved(void **state)
         { "over a boot, too", "two", 10 * S, HOUR, S },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_clock clock;
         int64_t ended;
@@ -302,7 +296,6 @@ test_damaged(void **state)
 {
     static const char *const texts[] = { "", "one", "one x", "\n", "two 5\n" };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(texts); i++) {
         struct bh_clock clock;
         char path[60];

@@ -112,9 +112,9 @@ bh_rc
 bh_epochs_keep(struct bh_epochs *epochs, struct bh_err *err)
 {
     bh_rc rc = epochs->unkept ? epoch_save(epochs, err) : BH_OK;
+
     if (rc != BH_OK)
         return rc;
-
     epochs->unkept = false;
     return BH_OK;
 }

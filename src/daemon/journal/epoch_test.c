@@ -17,7 +17,6 @@ static uint32_t next_id;
 static bh_rc
 count_up(void *ret_bytes, size_t length, struct bh_err *err)
 {
-    (void)err;
     assert_int_equal(length, sizeof next_id);
     *(uint32_t *)ret_bytes = next_id++;
     return BH_OK;
@@ -64,7 +63,6 @@ test_open(void **state)
         { "no id", "0 1 0 1 1\n", { 0, 9, 900, 4, 2 }, 0, BH_INVALID },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_crypto_ops crypto = epoch_begin(cases[i].text);
         static struct bh_epochs epochs;
@@ -98,7 +96,6 @@ test_restored(void **state)
     struct bh_msg_epoch items[BH_WIRE_EPOCHS_MAX];
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(starts); i++) {
         assert_int_equal(bh_epochs_open(&epochs, folder, &starts[i], &crypto, &err), BH_OK);
         BH_CHECK_EQ("job 5", bh_epochs_of_job(&epochs, 5), of_job_5[i]);
@@ -123,7 +120,6 @@ test_bound(void **state)
     struct bh_epoch next = { 0, 1, 0, 1, 1 };
     struct bh_err err;
 
-    (void)state;
     for (uint32_t i = 0; i < BH_EPOCHS_MAX + 10; i++, next.job++)
         assert_int_equal(bh_epochs_open(&epochs, folder, &next, &crypto, &err), BH_OK);
     BH_CHECK_EQ("the last so many", epochs.count, BH_EPOCHS_MAX);

@@ -249,9 +249,9 @@ bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
     const struct bh_checkpoints *checkpoints = &journal->checkpoints;
     const struct bh_checkpoint_row row = { .size = checkpoints->note_size, .note = checkpoints->note };
     bh_rc rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
+
     if (rc != BH_OK)
         return rc;
-
     journal->signing_size = row.size;
     return BH_OK;
 }
@@ -369,9 +369,9 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
     struct last_signed last = { .journal = journal, .err = err };
     uint64_t newest = 0;
     bh_rc rc = journal_check_end(journal, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
                                               journal_check_last_checkpoint, &last, err);
     if (rc != BH_OK)

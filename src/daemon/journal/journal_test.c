@@ -102,7 +102,6 @@ a_key_that_nobody_vouches_for(void **state)
     char before[BH_JOURNAL_KEYS_BYTES_MAX], after[BH_JOURNAL_KEYS_BYTES_MAX];
     struct fixture f;
 
-    (void)state;
     open_signed(&f);
     close_core(&f);
     read_file(&f, "audit.vkey", before);
@@ -134,7 +133,6 @@ a_key_that_was_turned(void **state)
     static const char zero[] = "0\n";
     struct fixture f;
 
-    (void)state;
     open_signed(&f);
     close_core(&f);
     keys_fixture_must(&f, bh_signer_rotate(&f.signer, &f.err));
@@ -165,7 +163,6 @@ a_key_that_was_turned_meanwhile(void **state)
 {
     struct fixture f;
 
-    (void)state;
     open_signed(&f);
     f.signer_gone = true;
     BH_CHECK("gone", !sign(&f));
@@ -203,7 +200,6 @@ a_file_of_keys(void **state)
     };
     struct fixture f;
 
-    (void)state;
     open_signed(&f);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char before[BH_JOURNAL_KEYS_BYTES_MAX];
@@ -228,7 +224,6 @@ what_is_there_is_not_written_again(void **state)
     struct stat before, after;
     struct fixture f;
 
-    (void)state;
     open_signed(&f);
     path_of(&f, "audit.vkey", path);
     assert_int_equal(stat(path, &before), 0);
@@ -240,15 +235,9 @@ what_is_there_is_not_written_again(void **state)
     fixture_teardown(&f);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_that_nobody_vouches_for),      cmocka_unit_test(a_key_that_was_turned),
-        cmocka_unit_test(a_key_that_was_turned_meanwhile),    cmocka_unit_test(a_file_of_keys),
-        cmocka_unit_test(what_is_there_is_not_written_again),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_key_that_nobody_vouches_for),      cmocka_unit_test(a_key_that_was_turned),
+    cmocka_unit_test(a_key_that_was_turned_meanwhile),    cmocka_unit_test(a_file_of_keys),
+    cmocka_unit_test(what_is_there_is_not_written_again),
+};
+BH_TEST_MAIN(tests)

@@ -33,7 +33,6 @@ static const struct row {
 static void
 each_row(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_open_orders orders = { 0 };
         uint32_t expected = 0;
@@ -64,7 +63,6 @@ bounded(void **state)
 {
     struct bh_open_orders orders = { 0 };
 
-    (void)state;
     for (uint64_t seq = 1; seq < 100000; seq++) {
         struct bh_record given = { .seq = 2 * seq, .verb = "job.submit", .orders = "c" };
         struct bh_record answer = {

@@ -151,9 +151,9 @@ signing_try_connect(struct bh_signing_process *process, struct bh_err *err)
 {
     bh_rc rc = process->socket[0] ? bh_unix_connect(process->socket, &process->fd, err)
                                   : signing_start_child(process, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (fcntl(process->fd, F_SETFL, O_NONBLOCK) != 0)
         return bh_err_errno(err, "the signer's socket");
     return BH_OK;

@@ -107,7 +107,6 @@ a_child_that_dies_is_started_again(void **state)
     char vkey[BH_SIGNER_VKEYS_MAX];
     struct fixture f;
 
-    (void)state;
     signing_setup(&f);
     BH_CHECK("connected", signing_connected(&f));
     BH_CHECK("asked", signing_ask(&f));
@@ -139,7 +138,6 @@ a_key_that_others_may_read(void **state)
     char path[64];
     struct fixture f;
 
-    (void)state;
     signing_setup(&f);
     BH_CHECK("connected", signing_connected(&f) && signing_ask(&f));
     BH_CHECK_EQ("good", receive(&f), BH_OK);
@@ -160,7 +158,6 @@ no_program(void **state)
 {
     struct fixture f;
 
-    (void)state;
     signing_setup(&f);
     f.config.signer = "/nonexistent/bulkhead-signer";
     bh_signing_process_free(f.process);
@@ -200,7 +197,6 @@ at_a_socket(void **state)
     struct fixture f;
     pid_t pid;
 
-    (void)state;
     signing_setup(&f);
     f.config.signer_socket = f.socket;
     bh_signing_process_free(f.process);
@@ -228,7 +224,6 @@ awaited_at_a_socket(void **state)
     struct fixture f;
     pid_t pid;
 
-    (void)state;
     signing_setup(&f);
     BH_CHECK("a child of ours is not awaited", bh_signing_process_await(f.process, 0));
     f.config.signer_socket = f.socket;

@@ -55,9 +55,9 @@ bh_carried_put(struct bh_core *core, const struct bh_carried_text *note, struct 
     const struct bh_carried_end *end = &note->end;
     const struct bh_text_row text = { .digest = note->digest, .text = { note->text, note->length } };
     bh_rc rc = core->store.ops->put_text(core->store.self, &text, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = carried_add(core, BH_DOCUMENT_CARRIED, end->job, &end->carried, err);
     if (rc != BH_OK)
         return rc;

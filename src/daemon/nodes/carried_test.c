@@ -58,12 +58,6 @@ sums_stop_at_the_largest(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ends_of_one_batch_add_up),
-                                        cmocka_unit_test(sums_stop_at_the_largest) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(ends_of_one_batch_add_up),
+                                           cmocka_unit_test(sums_stop_at_the_largest) };
+BH_TEST_MAIN(tests)

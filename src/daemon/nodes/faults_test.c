@@ -245,18 +245,12 @@ a_cordon_outlives_the_daemon(void **state)
     fixture_teardown(&f);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reports_are_judged),
-        cmocka_unit_test(what_answers_again_is_back),
-        cmocka_unit_test(consequences_are_not_counted),
-        cmocka_unit_test(an_abusive_tenant_is_recorded_so_often),
-        cmocka_unit_test(operators_name_a_gpu_or_a_node),
-        cmocka_unit_test(a_cordon_outlives_the_daemon),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(reports_are_judged),
+    cmocka_unit_test(what_answers_again_is_back),
+    cmocka_unit_test(consequences_are_not_counted),
+    cmocka_unit_test(an_abusive_tenant_is_recorded_so_often),
+    cmocka_unit_test(operators_name_a_gpu_or_a_node),
+    cmocka_unit_test(a_cordon_outlives_the_daemon),
+};
+BH_TEST_MAIN(tests)

@@ -342,9 +342,9 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
     bool known = bh_catalog_find(link->shared->core->catalog, BH_NAME_NODE, inventory->node) != 0;
     uint32_t id;
     bh_rc rc = link_check_name(link, inventory->node, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_inventory_check(link->shared->core, inventory, err);
     if (rc != BH_OK)
         return rc;
@@ -400,7 +400,6 @@ link_receive_recovered(struct bh_node_link *link, const void *message, struct bh
 {
     bh_rc rc = bh_inventory_node(link->shared->core, link->node, &link->offer, err);
 
-    (void)message;
     link->recovered = rc == BH_OK;
     return rc == BH_OK ? bh_abandoned_orders_record_unsent(link->shared->core, link->since_seq, link_is_sent,
                                                            link->shared, err)

@@ -213,7 +213,6 @@ ended_of(struct scene *s, uint64_t job)
 static bool
 read_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    (void)seq;
     snprintf(self, LEAF_SIZE, "%.*s", (int)length, leaf);
     return true;
 }

@@ -129,13 +129,7 @@ each_is_a_record_and_counts(void **state)
     fixture_teardown(&f);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_a_record_and_counts),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_is_a_record_and_counts),
+};
+BH_TEST_MAIN(tests)

@@ -154,15 +154,9 @@ a_digest_tells_nothing(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_scrub_has_one),
-        cmocka_unit_test(no_reader_rounds_a_number),
-        cmocka_unit_test(a_digest_tells_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_scrub_has_one),
+    cmocka_unit_test(no_reader_rounds_a_number),
+    cmocka_unit_test(a_digest_tells_nothing),
+};
+BH_TEST_MAIN(tests)

@@ -77,12 +77,6 @@ test_forgotten(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_word), cmocka_unit_test(test_full),
-                                        cmocka_unit_test(test_forgotten) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_word), cmocka_unit_test(test_full),
+                                           cmocka_unit_test(test_forgotten) };
+BH_TEST_MAIN(tests)

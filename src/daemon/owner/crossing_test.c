@@ -239,15 +239,9 @@ a_token_gives_no_more_than_its_maker_holds(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_change_of_anothers_is_refused_and_recorded),
-        cmocka_unit_test(a_site_file_gives_no_role_that_its_sender_does_not_hold),
-        cmocka_unit_test(a_token_gives_no_more_than_its_maker_holds),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_change_of_anothers_is_refused_and_recorded),
+    cmocka_unit_test(a_site_file_gives_no_role_that_its_sender_does_not_hold),
+    cmocka_unit_test(a_token_gives_no_more_than_its_maker_holds),
+};
+BH_TEST_MAIN(tests)

@@ -500,9 +500,9 @@ owner_change_all(struct bh_owner_thread *owner, struct owner_request *requests, 
                  bool nodes_speak, struct bh_err *err)
 {
     bh_rc rc = bh_start_settle(owner->core, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_node_links_report_down(owner->links, err);
     if (rc != BH_OK)
         return rc;
@@ -742,9 +742,9 @@ static bh_rc
 owner_close_journal(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_core_record_refusals(core, true, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);
         if (rc != BH_OK)

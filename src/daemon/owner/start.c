@@ -65,9 +65,9 @@ bh_rc
 bh_start_settle(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = core->start_due ? start_record(core, err) : BH_OK;
+
     if (rc != BH_OK)
         return rc;
-
     core->start_due = false;
     return BH_OK;
 }

@@ -627,9 +627,9 @@ apply_run_change(const struct apply_change *change, struct bh_core *core, const 
 {
     uint32_t id;
     bh_rc rc = bh_core_begin(core, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (change->is_new)
         rc = bh_catalog_name(core->catalog, change->kind, change->name, &id, err);
     if (rc != BH_OK)

@@ -131,16 +131,10 @@ policies_survive_a_restart_and_go_with_the_file(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_denial_changes_nothing_and_is_recorded_with_its_rule),
-        cmocka_unit_test(permission_is_asked_first),
-        cmocka_unit_test(caps_count_what_the_engine_has),
-        cmocka_unit_test(policies_survive_a_restart_and_go_with_the_file),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_denial_changes_nothing_and_is_recorded_with_its_rule),
+    cmocka_unit_test(permission_is_asked_first),
+    cmocka_unit_test(caps_count_what_the_engine_has),
+    cmocka_unit_test(policies_survive_a_restart_and_go_with_the_file),
+};
+BH_TEST_MAIN(tests)

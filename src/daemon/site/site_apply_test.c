@@ -142,7 +142,6 @@ count_deed(void *self, uint64_t seq, const char *leaf, size_t length)
     char verb[40] = "", type[20] = "", request[33] = "";
     size_t used = strlen(deeds->objects);
 
-    (void)seq;
     if (!bh_slice_get(whole, "verb", &value) || !bh_slice_str(value, verb, sizeof verb)
         || strncmp(verb, "site.", 5) != 0)
         return true;
@@ -364,8 +363,6 @@ read_late_text(void *self, uint64_t number, const struct bh_digest *digest, cons
 {
     struct late *late = self;
 
-    (void)text;
-    (void)length;
     bh_claims_text(late->claims, &(struct bh_claimed_text){ digest->bytes, digest->bytes, number, true });
     return true;
 }

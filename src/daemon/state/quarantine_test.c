@@ -242,19 +242,13 @@ test_the_description_is_in_order(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_description_is_in_order),
-        cmocka_unit_test_setup_teardown(test_the_same_request_alone, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_caller_who_varies_it, begin, end),
-        cmocka_unit_test_setup_teardown(test_callers_of_one_tenant, begin, end),
-        cmocka_unit_test_setup_teardown(test_nodes_and_own_work, begin, end),
-        cmocka_unit_test_setup_teardown(test_replay, begin, end),
-        cmocka_unit_test_setup_teardown(test_bounds, begin, end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_the_description_is_in_order),
+    cmocka_unit_test_setup_teardown(test_the_same_request_alone, begin, end),
+    cmocka_unit_test_setup_teardown(test_a_caller_who_varies_it, begin, end),
+    cmocka_unit_test_setup_teardown(test_callers_of_one_tenant, begin, end),
+    cmocka_unit_test_setup_teardown(test_nodes_and_own_work, begin, end),
+    cmocka_unit_test_setup_teardown(test_replay, begin, end),
+    cmocka_unit_test_setup_teardown(test_bounds, begin, end),
+};
+BH_TEST_MAIN(tests)

@@ -433,27 +433,21 @@ nor_do_accounts(void **state)
     check_sum("denied", 2, 100);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(repeated_ones_are_one_record, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(the_window_ends, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(others_are_records_of_their_own, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(nor_do_targets, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(nor_do_accounts, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(credentials_of_nobody_take_no_place, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(no_refusal_says_allowed, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(what_was_named_is_told, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(the_only_object_is_told, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(a_full_table_loses_none, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, refusals_begin, refusals_end),
-        cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, refusals_begin, refusals_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(repeated_ones_are_one_record, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(the_window_ends, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(others_are_records_of_their_own, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(nor_do_targets, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(nor_do_accounts, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(credentials_of_nobody_take_no_place, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(no_refusal_says_allowed, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(what_was_named_is_told, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(the_only_object_is_told, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(a_full_table_loses_none, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, refusals_begin, refusals_end),
+};
+BH_TEST_MAIN(tests)

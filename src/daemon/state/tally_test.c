@@ -54,12 +54,6 @@ commits_go_into_their_bucket(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_committed_counts),
-                                        cmocka_unit_test(commits_go_into_their_bucket) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_committed_counts),
+                                           cmocka_unit_test(commits_go_into_their_bucket) };
+BH_TEST_MAIN(tests)

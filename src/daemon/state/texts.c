@@ -35,9 +35,9 @@ bh_texts_bytes(struct bh_core *core, uint32_t tenant, uint64_t *ret_bytes, struc
 {
     struct bh_text_count *count;
     bh_rc rc = find_count(core, tenant, &count, err);
+
     if (rc != BH_OK)
         return rc;
-
     *ret_bytes = count->bytes;
     return BH_OK;
 }
@@ -47,9 +47,9 @@ bh_texts_put(struct bh_core *core, const struct bh_text_row *row, struct bh_err 
 {
     struct bh_text_count *count;
     bh_rc rc = find_count(core, row->tenant_id, &count, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = core->store.ops->put_text(core->store.self, row, err);
     if (rc != BH_OK)
         return rc;

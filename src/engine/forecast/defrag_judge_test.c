@@ -80,13 +80,7 @@ waiting_that_is_saved_must_be_worth_it(void **state)
     bh_fixture_close(fixture);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waiting_that_is_saved_must_be_worth_it),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(waiting_that_is_saved_must_be_worth_it),
+};
+BH_TEST_MAIN(tests)

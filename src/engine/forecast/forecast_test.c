@@ -86,7 +86,6 @@ static const struct {
 static void
 bounds_by_hand(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(bounds); i++) {
         struct bh_forecast forecast;
         struct bh_forecast_bound bound;
@@ -123,7 +122,6 @@ static const struct {
 static void
 gaps_repeat_the_last_value(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(gaps); i++) {
         struct bh_forecast forecast;
 
@@ -147,7 +145,6 @@ a_long_gap_leaves_a_flat_past(void **state)
     struct bh_forecast_bound bound;
     uint32_t promise;
 
-    (void)state;
     bh_forecast_init(&forecast, slot_ns, BH_FORECAST_WINDOW_MAX);
     promise = bh_forecast_promise(&forecast, 2, 9000);
     for (uint32_t i = 0; i < 100; i++)
@@ -219,7 +216,6 @@ bounds_are_those_of_a_sorted_list(void **state)
     static uint32_t values[SERIES];
     struct bh_forecast forecast;
 
-    (void)state;
     make_series(values, SERIES, 20261120);
     bh_forecast_init(&forecast, slot_ns, 300);
     for (uint32_t i = 0; i < SERIES; i++) {
@@ -242,7 +238,6 @@ coverage_is_counted_over_the_window(void **state)
     struct bh_forecast forecast;
     uint32_t promise;
 
-    (void)state;
     make_series(values, SERIES, 4);
     bh_forecast_init(&forecast, slot_ns, WINDOW);
     bh_forecast_promise(&forecast, 1, 9900);
@@ -273,7 +268,6 @@ missed_slots_are_not_judged(void **state)
     struct bh_forecast forecast;
     uint32_t promise;
 
-    (void)state;
     bh_forecast_init(&forecast, slot_ns, 64);
     promise = bh_forecast_promise(&forecast, 1, 5000);
     for (uint32_t i = 0; i < 10; i++)
@@ -295,7 +289,6 @@ a_copy_is_a_twin(void **state)
     static uint32_t values[SERIES];
     struct bh_forecast one, two;
 
-    (void)state;
     make_series(values, SERIES, 9);
     memset(&two, 0xa5, sizeof two);
     bh_forecast_init(&one, slot_ns, BH_FORECAST_WINDOW_MAX);

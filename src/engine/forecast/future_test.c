@@ -329,17 +329,11 @@ one_grace_ends_for_all(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_follow_one_another),   cmocka_unit_test(what_is_under_way_is_finished),
-        cmocka_unit_test(an_overdue_job_goes_on),    cmocka_unit_test(preemption_is_foretold),
-        cmocka_unit_test(it_stops_where_it_is_told), cmocka_unit_test(a_node_that_is_down_stays_down),
-        cmocka_unit_test(a_flood_is_played_whole),   cmocka_unit_test(a_grace_is_waited_for),
-        cmocka_unit_test(one_grace_ends_for_all),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(jobs_follow_one_another),   cmocka_unit_test(what_is_under_way_is_finished),
+    cmocka_unit_test(an_overdue_job_goes_on),    cmocka_unit_test(preemption_is_foretold),
+    cmocka_unit_test(it_stops_where_it_is_told), cmocka_unit_test(a_node_that_is_down_stays_down),
+    cmocka_unit_test(a_flood_is_played_whole),   cmocka_unit_test(a_grace_is_waited_for),
+    cmocka_unit_test(one_grace_ends_for_all),
+};
+BH_TEST_MAIN(tests)

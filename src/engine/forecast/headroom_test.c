@@ -35,7 +35,6 @@ static const struct {
 static void
 idle_guarantees_are_lent(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(loans); i++) {
         struct bh_forecast_bound bound = bound_of(0, loans[i].bound, loans[i].firm);
 
@@ -75,7 +74,6 @@ static const struct {
 static void
 pools_grow_and_shrink(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(pools); i++) {
         struct bh_forecast_bound need = bound_of(0, pools[i].need, pools[i].firm);
         struct bh_forecast_bound later = bound_of(0, pools[i].later, pools[i].later_firm);
@@ -118,7 +116,6 @@ static const struct {
 static void
 hot_nodes_are_seen_early(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(nodes); i++) {
         struct bh_forecast_bound use = bound_of(nodes[i].level, nodes[i].value, true);
         struct bh_headroom_heat heat = bh_headroom_test_node(&use, nodes[i].capacity, nodes[i].mark);

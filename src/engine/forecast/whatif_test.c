@@ -234,16 +234,10 @@ a_drained_gpu_is_what_it_was(void **state)
     bh_fixture_close(fixture);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_are_told),
-        cmocka_unit_test(the_same_twice_differs_in_nothing),
-        cmocka_unit_test(a_new_job_has_an_outlook),
-        cmocka_unit_test(a_drained_gpu_is_what_it_was),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(changes_are_told),
+    cmocka_unit_test(the_same_twice_differs_in_nothing),
+    cmocka_unit_test(a_new_job_has_an_outlook),
+    cmocka_unit_test(a_drained_gpu_is_what_it_was),
+};
+BH_TEST_MAIN(tests)

@@ -95,7 +95,6 @@ waiting_for_a_node_is_a_guess_without_limits(void **state)
 {
     static const uint64_t limits_ns[] = { 0, 3600 * SECOND_NS };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(limits_ns); i++) {
         struct bh_fixture *fixture = site_of_two_nodes();
         struct bh_ev_submit submit = bh_fixture_submission(21, 3, 1);

@@ -51,7 +51,6 @@ pack_bulkhead_test_step(struct ahead *ahead, struct bh_pack *pack, const char *n
 static void
 answers_equal_a_search(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         static struct world world;
         static struct ahead ahead;
@@ -78,7 +77,6 @@ scores_are_as_defined(void **state)
     static struct ahead ahead;
     struct bh_pack *pack;
 
-    (void)state;
     make_world(&world, 77);
     pack = world_index(&world, BH_PACK_BULKHEAD);
     ahead_learn(&ahead, &world, most_tenths(&world));
@@ -180,7 +178,6 @@ live_once(uint64_t seed, bool expected)
 static void
 what_fits_is_placed_and_answers_repeat(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         BH_CHECK_EQ("the same again", live_once(seed, true), live_once(seed, true));
         BH_CHECK_EQ("nothing expected", live_once(seed, false), live_once(seed, false));
@@ -204,7 +201,6 @@ scarce_models_come_last(void **state)
     struct bh_pack_placement placement;
     uint32_t free_choice, bound;
 
-    (void)state;
     for (uint32_t n = 0; n < 2; n++)
         bh_pack_set_node(pack, n, &two_models[n]);
     free_choice = bh_pack_shape(pack, &any);

@@ -39,7 +39,6 @@ models_are_told_apart_by_shapes(void **state)
 {
     struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
 
-    (void)state;
     bh_pack_prepare(pack);
     assert_int_equal(pack->kinds.count, 1);
     pack_kind_test_expect(pack, UINT64_MAX);
@@ -58,7 +57,6 @@ the_last_kind_takes_the_rest(void **state)
 {
     struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
 
-    (void)state;
     for (uint32_t model = 0; model < MODELS; model++)
         pack_kind_test_expect(pack, 1ULL << model);
     bh_pack_prepare(pack);
@@ -75,7 +73,6 @@ seats_are_all_different(void **state)
     struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
     const uint32_t *positions, *occupants;
 
-    (void)state;
     assert_null(bh_pack_kind_positions(pack));
     for (uint32_t model = 0; model < MODELS; model++)
         pack_kind_test_expect(pack, 1ULL << model);
@@ -99,7 +96,6 @@ kinds_compete_after_prices(void **state)
     struct bh_pack_shape shape = { 500, 0, 1, 4200, UINT64_MAX };
     int32_t *tree;
 
-    (void)state;
     pack_kind_test_expect(pack, 0x1);
     pack_kind_test_expect(pack, 0x2);
     bh_pack_prepare(pack);
@@ -125,7 +121,6 @@ other_policies_have_one_kind(void **state)
 {
     struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_FGD);
 
-    (void)state;
     pack_kind_test_expect(pack, 0x1);
     bh_pack_prepare(pack);
     assert_int_equal(pack->kinds.count, 1);
@@ -136,7 +131,6 @@ other_policies_have_one_kind(void **state)
 static void
 trees_of_many_kinds_fit_the_stride(void **state)
 {
-    (void)state;
     for (uint32_t nodes = 1; nodes < 6000; nodes = nodes * 3 / 2 + 1) {
         uint32_t kinds = nodes < BH_PACK_KINDS_MAX ? nodes : BH_PACK_KINDS_MAX, sum = 0;
 

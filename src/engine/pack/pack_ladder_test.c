@@ -31,7 +31,6 @@ counts_are_exact(void **state)
 {
     static struct bh_pack_ladder ladder;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(ladders); i++) {
         const int64_t *rungs = ladders[i].rungs;
         uint32_t count = ladders[i].count;
@@ -61,7 +60,6 @@ a_full_ladder_counts_too(void **state)
     static struct bh_pack_ladder ladder;
     int64_t rungs[BH_PACK_RUNGS_MAX];
 
-    (void)state;
     for (int64_t r = 0; r < BH_PACK_RUNGS_MAX; r++)
         rungs[r] = r * r * r;
     bh_pack_ladder_build(&ladder, rungs, BH_PACK_RUNGS_MAX);

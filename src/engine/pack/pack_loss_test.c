@@ -6,7 +6,6 @@
 static void
 losses_follow_the_definition(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         static struct world world;
         struct bh_pack *pack;
@@ -45,7 +44,6 @@ check_choices(const struct world *world, const struct bh_pack *pack, uint32_t n,
 static void
 gains_are_differences(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         static struct world world;
         struct bh_pack *pack;
@@ -68,7 +66,6 @@ points_are_the_sigmoid(void **state)
 {
     static const uint32_t weights[] = { 1, 7, 100, 8152, (1 << 20) - 1 };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(weights); i++) {
         struct bh_pack_caps caps = { 1, 1 };
         struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_FGD);

@@ -39,7 +39,6 @@ fit_score(const struct bh_pack *pack, const struct bh_pack_host *host, const str
     uint64_t parts = host->parts - want->gpus * want->parts;
     uint64_t points = (cores * FIT_CORES + parts * FIT_PARTS + FIT_POINT - 1) / FIT_POINT;
 
-    (void)pack;
     return 100 - (int32_t)points;
 }
 

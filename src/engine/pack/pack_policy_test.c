@@ -16,7 +16,6 @@ static const struct {
 static void
 first_gpus_are_the_lowest(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(firsts); i++)
         BH_CHECK_EQ(firsts[i].name, bh_pack_first_gpus(firsts[i].gpus, firsts[i].count), firsts[i].want);
     BH_CHECK_DONE();
@@ -62,7 +61,6 @@ pack_policy_test_open_index(enum bh_pack_policy policy)
 static void
 places_are_as_told(void **state)
 {
-    (void)state;
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES; p++) {
         struct bh_pack *pack = pack_policy_test_open_index(p);
 
@@ -81,7 +79,6 @@ places_are_as_told(void **state)
 static void
 every_policy_has_a_name(void **state)
 {
-    (void)state;
     for (int p = 0; p < BH_PACK_POLICIES; p++)
         assert_non_null(bh_pack_policy_names[p]);
 }

@@ -44,7 +44,6 @@ static const struct {
 static void
 levels_follow_scarcity(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(levels); i++) {
         struct bh_pack *pack = pack_price_test_open_index(levels[i].gpus, levels[i].scarce);
 
@@ -64,7 +63,6 @@ levels_move_with_placements(void **state)
 {
     struct bh_pack *pack = pack_price_test_open_index(100, 50);
 
-    (void)state;
     for (uint32_t n = 0; n < 48; n++) {
         struct bh_pack_placement placement = { n, 1 };
         uint32_t before = pack->market.level[0];
@@ -86,7 +84,6 @@ a_node_that_changes_model_changes_supply(void **state)
 {
     struct bh_pack *pack = pack_price_test_open_index(100, 50);
 
-    (void)state;
     for (uint32_t n = 0; n < 25; n++)
         bh_pack_set_node(pack, n, &(struct bh_pack_node){ .model = 1, .gpus = 1, .parts = { GPU } });
     assert_int_equal(pack->market.free_parts[0], 25 * GPU);
@@ -106,7 +103,6 @@ too_many_sets_are_left_out(void **state)
     struct bh_pack_caps caps = { 64, 80 };
     struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
 
-    (void)state;
     for (uint32_t n = 0; n < 64; n++)
         bh_pack_set_node(pack, n, &(struct bh_pack_node){ .model = n, .gpus = 1, .parts = { GPU } });
     for (uint32_t i = 0; i < 80; i++) {
@@ -130,7 +126,6 @@ impossible_shapes_are_no_demand(void **state)
     struct bh_pack_shape huge = { 0, 0, UINT32_MAX, GPU, 1 };
     struct bh_pack_placement placement;
 
-    (void)state;
     for (uint32_t n = 0; n < 2; n++)
         bh_pack_set_node(pack, n, &(struct bh_pack_node){ .model = n, .gpus = 1, .parts = { GPU } });
     assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &huge), BH_PACK_WEIGHT_MAX - 1));

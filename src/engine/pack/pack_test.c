@@ -13,7 +13,6 @@ fit_score(const struct world *world, const struct bh_pack_node *node, const stru
     struct bh_pack_node left = reference_take(node, shape, gpus);
     int64_t parts = 0, points;
 
-    (void)world;
     for (uint32_t g = 0; g < left.gpus; g++)
         parts += left.parts[g];
     points = 50 * (left.cpu_milli * 8LL * BH_GPU_PARTS + parts * 128000);
@@ -250,7 +249,6 @@ pack_test_live(struct history *history)
 static void
 answers_equal_a_search(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++) {
         for (enum bh_pack_policy policy = 0; policy < BH_PACK_BULKHEAD; policy++) {
             static struct history history;
@@ -275,7 +273,6 @@ shapes_are_numbered_once(void **state)
     struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_FGD);
     struct bh_pack_shape a = { .cpu_milli = 1, .models = 1 }, b = a, c = a;
 
-    (void)state;
     b.memory_mib = 7;
     c.gpus = 1;
     c.parts = 42;
@@ -294,7 +291,6 @@ too_many_expected_amounts_are_refused(void **state)
     struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_FGD);
     uint32_t last = 0;
 
-    (void)state;
     for (uint32_t i = 0; i <= BH_PACK_AMOUNTS_MAX; i++) {
         struct bh_pack_shape shape = { .cpu_milli = 1000 + i, .gpus = 1, .parts = 42, .models = 1 };
 
@@ -316,7 +312,6 @@ a_node_never_set_has_nothing(void **state)
     struct bh_pack_placement placement;
     uint32_t shape = bh_pack_shape(pack, &nothing);
 
-    (void)state;
     assert_false(bh_pack_find(pack, shape, &placement));
     bh_pack_set_node(pack, 2, &node);
     assert_true(bh_pack_find(pack, shape, &placement));

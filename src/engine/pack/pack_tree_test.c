@@ -28,7 +28,6 @@ pack_tree_test_draw(uint64_t *state, uint32_t limit)
 static void
 winners_equal_a_scan(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(sizes); i++) {
         uint32_t count = sizes[i];
         struct bh_pack_tree_plan plan = bh_pack_tree_plan(count);
@@ -62,7 +61,6 @@ an_empty_tree_has_no_winner(void **state)
     struct bh_pack_tree_plan plan = bh_pack_tree_plan(300);
     int32_t *tree = calloc(plan.scores, sizeof *tree);
 
-    (void)state;
     bh_pack_tree_clear(&plan, tree);
     assert_int_equal(bh_pack_tree_best(&plan, tree), 0);
     assert_int_equal(tree[0], BH_PACK_NO_CAPACITY);

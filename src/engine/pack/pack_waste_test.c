@@ -40,7 +40,6 @@ halves_fill_a_gpu(void **state)
 {
     struct bh_pack *pack = pack_waste_test_open_index(&half);
 
-    (void)state;
     for (int r = 0; r <= BH_PACK_LEVELS; r++) {
         BH_CHECK_EQ("too few cores", row_at(pack, 0)->level[r], r * HUNDREDTH);
         BH_CHECK_EQ("cores", row_at(pack, 1)->level[r], r % 50 * HUNDREDTH);
@@ -56,7 +55,6 @@ pairs_need_two_free_gpus(void **state)
     struct bh_pack *pack = pack_waste_test_open_index(&pair);
     const struct bh_pack_waste_row *row = row_at(pack, 1);
 
-    (void)state;
     assert_int_equal(row->several, 65536);
     assert_int_equal(row->over[1], 65536);
     assert_int_equal(row->over[2], 0);
@@ -74,7 +72,6 @@ choices_are_by_gpu(void **state)
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX];
     struct bh_pack_placement placement = { 0, 2 };
 
-    (void)state;
     assert_int_equal(bh_pack_waste_choices(pack, bh_pack_host(pack, 0), &half, choices), 1);
     assert_int_equal(choices[0].gpus, 1);
     bh_pack_acquire(pack, 0, &placement);
@@ -91,7 +88,6 @@ what_nobody_may_use_is_waste(void **state)
 {
     struct bh_pack *pack = pack_waste_test_open_index(&other_model);
 
-    (void)state;
     for (int r = 0; r <= BH_PACK_LEVELS; r++)
         BH_CHECK_EQ("level", row_at(pack, 1)->level[r], r * HUNDREDTH);
     /* 2 GPUs, and an eighth of them and of 32 cores at 16 thousandths. */
@@ -115,7 +111,6 @@ static const struct {
 static void
 larger_nodes_are_not_covered(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(larger); i++) {
         struct bh_pack *pack = pack_waste_test_open_index(&half);
         struct bh_pack_host host = *bh_pack_host(pack, 0);

@@ -101,15 +101,9 @@ which_ends_first(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cause_is_named),
-        cmocka_unit_test(it_is_said_beside_another),
-        cmocka_unit_test(which_ends_first),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_cause_is_named),
+    cmocka_unit_test(it_is_said_beside_another),
+    cmocka_unit_test(which_ends_first),
+};
+BH_TEST_MAIN(tests)

@@ -371,9 +371,9 @@ bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move, uin
     struct checking c = { .engine = engine, .move = move };
     const struct bh_move_placement *placements = move->placements;
     bh_rc rc = move_check_range(move, ret_why);
+
     if (rc != BH_OK)
         return rc;
-
     rc = move_check_worth(engine, move, now_ns, ret_why);
     if (rc != BH_OK)
         return rc;

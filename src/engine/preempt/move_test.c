@@ -336,18 +336,12 @@ an_hour_begins_with_its_first_move(void **state)
     bh_fixture_close(fixture);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contracts_say_who_may_be_moved),
-        cmocka_unit_test(what_is_lost_is_the_cost),
-        cmocka_unit_test(a_job_that_moves_begins_in_its_new_place),
-        cmocka_unit_test(a_checkpoint_is_asked_for),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(an_hour_begins_with_its_first_move),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(contracts_say_who_may_be_moved),
+    cmocka_unit_test(what_is_lost_is_the_cost),
+    cmocka_unit_test(a_job_that_moves_begins_in_its_new_place),
+    cmocka_unit_test(a_checkpoint_is_asked_for),
+    cmocka_unit_test(what_does_not_fit_is_refused),
+    cmocka_unit_test(an_hour_begins_with_its_first_move),
+};
+BH_TEST_MAIN(tests)

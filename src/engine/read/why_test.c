@@ -131,7 +131,6 @@ what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
         { "neighbours, limited", 1, 2, true, false }, { "neighbours without", 0, 0, true, true },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_fixture *fixture = bh_fixture_site(1);
         struct bh_reason why;
@@ -174,7 +173,6 @@ who_starts_or_stops_is_known_to_leave(void **state)
         { "has a deadline, later than is assumed", .deadline = 48 * 60, .assumed = true },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_fixture *fixture = bh_fixture_site(1);
         struct bh_ev_submit second = why_test_limited(31, 1, rows[i].limit * minute_ns);

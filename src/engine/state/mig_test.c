@@ -365,21 +365,15 @@ small_pools_come_near_the_best_in_hindsight(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profiles_of_one_size_and_place_are_one_shape),
-        cmocka_unit_test(every_model_has_its_occupancies_told_apart),
-        cmocka_unit_test(room_soon_is_room_after_the_partitions_that_leave),
-        cmocka_unit_test(adding_and_removing_leaves_the_pool_as_it_was),
-        cmocka_unit_test(prices_follow_supply_and_demand),
-        cmocka_unit_test(no_demand_is_equal_demand),
-        cmocka_unit_test(small_partitions_leave_room_for_large_ones),
-        cmocka_unit_test(what_is_chosen_fits),
-        cmocka_unit_test(small_pools_come_near_the_best_in_hindsight),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(profiles_of_one_size_and_place_are_one_shape),
+    cmocka_unit_test(every_model_has_its_occupancies_told_apart),
+    cmocka_unit_test(room_soon_is_room_after_the_partitions_that_leave),
+    cmocka_unit_test(adding_and_removing_leaves_the_pool_as_it_was),
+    cmocka_unit_test(prices_follow_supply_and_demand),
+    cmocka_unit_test(no_demand_is_equal_demand),
+    cmocka_unit_test(small_partitions_leave_room_for_large_ones),
+    cmocka_unit_test(what_is_chosen_fits),
+    cmocka_unit_test(small_pools_come_near_the_best_in_hindsight),
+};
+BH_TEST_MAIN(tests)

@@ -127,9 +127,9 @@ admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 {
     uint64_t id = event->u.tenant.tenant.v;
     bh_rc rc = bh_tenant_check(engine, &event->u.tenant, ret_why);
+
     if (rc != BH_OK)
         return rc;
-
     if ((!admit_capacity_for(engine, TABLE_TENANT, id, ret_why)
          || !admit_capacity_for(engine, TABLE_METERED, id, ret_why)))
         return BH_FULL;
@@ -421,7 +421,6 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event, struct bh
     uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns ? settings->assumed_run_ns
                                                                               : settings->min_runtime_ns;
 
-    (void)engine;
     ret_why->wanted = longest_ns;
     ret_why->limit = BH_SPAN_MAX_NS;
     if ((uint32_t)settings->order >= BH_ORDERS || (uint32_t)settings->lending >= BH_LENDINGS

@@ -129,16 +129,10 @@ test_owner(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_too_much),
-        cmocka_unit_test(test_owner),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_lines),
+    cmocka_unit_test(test_values),
+    cmocka_unit_test(test_too_much),
+    cmocka_unit_test(test_owner),
+};
+BH_TEST_MAIN(tests)

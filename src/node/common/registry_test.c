@@ -137,16 +137,10 @@ test_lines_that_are_wrong(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_has),
-        cmocka_unit_test(test_conf),
-        cmocka_unit_test(test_lines_that_are_wrong),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_parse),
+    cmocka_unit_test(test_has),
+    cmocka_unit_test(test_conf),
+    cmocka_unit_test(test_lines_that_are_wrong),
+};
+BH_TEST_MAIN(tests)

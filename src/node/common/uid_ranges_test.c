@@ -33,11 +33,5 @@ test_nobody_has_anothers_ids(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_nobody_has_anothers_ids) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_nobody_has_anothers_ids) };
+BH_TEST_MAIN(tests)

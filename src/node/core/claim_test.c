@@ -181,15 +181,9 @@ unreadable(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(roots_alone, claim_test_begin, claim_test_end),
-        cmocka_unit_test_setup_teardown(made_so, claim_test_begin, claim_test_end),
-        cmocka_unit_test_setup_teardown(unreadable, claim_test_begin, claim_test_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(roots_alone, claim_test_begin, claim_test_end),
+    cmocka_unit_test_setup_teardown(made_so, claim_test_begin, claim_test_end),
+    cmocka_unit_test_setup_teardown(unreadable, claim_test_begin, claim_test_end),
+};
+BH_TEST_MAIN(tests)

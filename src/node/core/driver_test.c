@@ -50,7 +50,6 @@ driver_test_text_of(const char *folder, const char *name)
 static int
 setup(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(top));
     snprintf(place, sizeof place, "%s/lib", top);
     snprintf(parent, sizeof parent, "%s/driver", top);
@@ -70,7 +69,6 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-    (void)state;
     bh_path_remove_tree(top);
     return 0;
 }
@@ -93,7 +91,6 @@ the_drivers_and_no_others(void **state)
     char folder[BH_NODE_PATH_MAX];
     struct bh_err err;
 
-    (void)state;
     assert_int_equal(bh_driver_gather(&places, parent, folder, &err), BH_OK);
     BH_CHECK_STR("by version", strrchr(folder, '/') + 1, "libcuda.so.580.1");
     for (size_t i = 0; i < BH_COUNT(rows); i++)
@@ -107,7 +104,6 @@ later_ones_come_and_old_versions_go(void **state)
     char folder[BH_NODE_PATH_MAX], old[BH_NODE_PATH_MAX];
     struct bh_err err;
 
-    (void)state;
     driver_test_put("libnvcuvid.so.580.1", "video");
     assert_int_equal(bh_driver_gather(&places, parent, old, &err), BH_OK);
     BH_CHECK_STR("installed since", driver_test_text_of(old, "libnvcuvid.so.1"), "video");
@@ -126,7 +122,6 @@ without_a_driver(void **state)
     char folder[BH_NODE_PATH_MAX];
     struct bh_err err;
 
-    (void)state;
     BH_CHECK_EQ("none", bh_driver_gather(&none, parent, folder, &err), BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
@@ -139,7 +134,6 @@ where_it_is_found(void **state)
     struct bh_driver_paths paths;
     char real[128];
 
-    (void)state;
     bh_node_driver_find(&conf, "libnvidia-ml.so.1", &paths);
     assert_int_equal(paths.count, 1);
     snprintf(real, sizeof real, "%s/libnvidia-ml.so.580.1", place);

@@ -31,9 +31,9 @@ bh_rc
 bh_limits_check(const struct bh_conf *conf, const struct bh_msg_start *start, struct bh_err *err)
 {
     bh_rc rc = check_limit("pids", start->pids, conf->pids_max, "pids_max", err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = check_limit("memory_bytes", start->memory_bytes, bh_limits_memory_max(conf), "memory_max_mib", err);
     if (rc != BH_OK)
         return rc;

@@ -310,14 +310,8 @@ test_too_many(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stories),   cmocka_unit_test(test_list),  cmocka_unit_test(test_list_gaps),
-        cmocka_unit_test(test_list_full), cmocka_unit_test(test_prove), cmocka_unit_test(test_too_many),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_stories),   cmocka_unit_test(test_list),  cmocka_unit_test(test_list_gaps),
+    cmocka_unit_test(test_list_full), cmocka_unit_test(test_prove), cmocka_unit_test(test_too_many),
+};
+BH_TEST_MAIN(tests)

@@ -471,9 +471,9 @@ state_replay_entry(void *self, const char *payload, size_t length, struct bh_err
     struct bh_node_state *state = self;
     struct bh_node_record record;
     bh_rc rc = bh_node_record_decode(payload, length, &record, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_state_check_record(&record, err);
     if (rc != BH_OK)
         return rc;

@@ -28,7 +28,6 @@ test_starved(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name, bh_cpu_wait_starved(&cases[i].before, &cases[i].after, 1000),
                     cases[i].starved);
@@ -42,7 +41,6 @@ test_read(void **state)
     pid_t child = fork();
     int status;
 
-    (void)state;
     if (child == 0) {
         raise(SIGSTOP);
         _exit(0);

@@ -309,9 +309,9 @@ gpu_client_processes(void *self, const char *gpu, struct bh_arena *arena,
 {
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
@@ -344,9 +344,9 @@ gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_heal
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;

@@ -99,9 +99,9 @@ gpu_child_processes(const struct bh_device *device, const struct bh_gpu_request 
     struct bh_device_process *items;
     uint32_t count;
     bh_rc rc = device->ops->processes(device->self, ask->gpu, arena, &items, &count, err);
+
     if (rc != BH_OK)
         return rc;
-
     answer->processes = (struct bh_list){ items, count };
     return BH_OK;
 }
@@ -112,9 +112,9 @@ gpu_child_busy(const struct bh_device *device, const struct bh_gpu_request *ask,
 {
     struct bh_device_samples samples = { .since_us = ask->since_us };
     bh_rc rc = device->ops->busy(device->self, ask->gpu, arena, &samples, err);
+
     if (rc != BH_OK)
         return rc;
-
     answer->busy = (struct bh_list){ samples.items, samples.count };
     return BH_OK;
 }

@@ -178,7 +178,6 @@ static const struct {
 static void
 test_messages(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++) {
         const struct bh_fields *fields = bh_gpu_message_fields(table[i].number);
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
@@ -236,7 +235,6 @@ test_read_deadline(void **state)
         { "a slow driver", 80 * BH_NS_PER_S, 40 * BH_NS_PER_S },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name, bh_gpu_read_deadline(cases[i].change), cases[i].read);
     BH_CHECK_DONE();
@@ -246,7 +244,6 @@ test_read_deadline(void **state)
 static void
 test_parts(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(parts); i++) {
         BH_AUTO(bh_gpu_client_free)
         struct bh_gpu_client *client = client_of(parts[i].part, NULL, parts[i].deadline);
@@ -281,7 +278,6 @@ test_findings(void **state)
         bool died;
     } cases[] = { { "hangs", false }, { "starves", true }, { "dies at once", true } };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client = client_of(cases[i].part, NULL, SHORT);
         struct bh_device device = bh_gpu_client_device(client);
@@ -304,7 +300,6 @@ test_no_program(void **state)
     struct bh_inventory inventory;
     struct bh_err err = { 0 };
 
-    (void)state;
     BH_CHECK_EQ("scan", device.ops->scan(device.self, arena, &inventory, &err), BH_UNAVAILABLE);
     BH_CHECK_STR("scan", err.msg, "cannot start /nonexistent/gpu: No such file or directory");
     bh_gpu_client_watch(client, "GPU-1", 0);
@@ -322,7 +317,6 @@ test_long_names(void **state)
     struct bh_err err = { 0 };
     char name[200];
 
-    (void)state;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     BH_CHECK_EQ("gpu", device.ops->destroy(device.self, name, 1, &err), BH_NOT_FOUND);
@@ -377,7 +371,6 @@ test_child(void **state)
 {
     const struct bh_device_options options = { .library = "/nonexistent/nvml" };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(sayings); i++) {
         struct said said = socket_with(sayings[i].number, sayings[i].bytes, strlen(sayings[i].bytes));
         struct bh_link *link = bh_link_new(said.node);
@@ -446,7 +439,6 @@ test_abandoned(void **state)
     struct bh_device device;
     struct bh_err err = { 0 };
 
-    (void)state;
     assert_non_null(mkdtemp(stuck.folder));
     client = client_of("sticks", stuck.folder, SHORT);
     device = bh_gpu_client_device(client);
@@ -491,7 +483,6 @@ test_events(void **state)
     struct pollfd ready = { .events = POLLIN };
     int fds[BH_GPU_WATCHED_MAX];
 
-    (void)state;
     BH_CHECK_EQ("none is known", bh_gpu_client_event_fds(client, fds), 0);
     bh_gpu_client_watch(client, "GPU-1", 0);
     bh_gpu_client_watch(client, "GPU-1", 0);

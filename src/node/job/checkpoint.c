@@ -151,9 +151,9 @@ checkpoint_read_memory(const struct bh_node *node, uint64_t lease, uint64_t *ret
     struct bh_cgroup_host groups;
     uint64_t bytes;
     bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &groups, err);
+
     if (rc != BH_OK)
         return rc;
-
     bh_node_job_id(lease, id);
     bh_path_format(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
     rc = bh_readback_limits(&groups, path, &limits, err);

@@ -235,9 +235,9 @@ job_make(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *st
 {
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc = bh_launch_folder(node, start->lease, folder, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_node_share_open(node, job, err);
     if (rc != BH_OK)
         return rc;

@@ -15,9 +15,6 @@ static bh_rc
 answer_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
             struct bh_err *err)
 {
-    (void)self;
-    (void)gpu;
-    (void)arena;
     driver.asked++;
     driver.since_us = samples->since_us;
     samples->items = driver.items;
@@ -32,7 +29,6 @@ static struct bh_node node = { .device = { .ops = &ops }, .share_leases = &lease
 static int
 set_up(void **state)
 {
-    (void)state;
     memset(&leases, 0, sizeof leases);
     memset(&driver, 0, sizeof driver);
     leases.compared_at = bh_time_monotonic() - BH_NS_PER_S;
@@ -83,7 +79,6 @@ test_since(void **state)
     uint64_t now_us = bh_time_now() / 1000;
     struct bh_share_busy busy;
 
-    (void)state;
     bh_share_busy_read(&node, "GPU-1", NULL, &busy);
     BH_CHECK("since the last look", driver.since_us + 900000 < now_us && driver.since_us + 5000000 > now_us);
     leases.compared_at = 0;
@@ -129,15 +124,9 @@ test_judged(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_asked, set_up),
-        cmocka_unit_test_setup(test_since, set_up),
-        cmocka_unit_test_setup(test_judged, set_up),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(test_asked, set_up),
+    cmocka_unit_test_setup(test_since, set_up),
+    cmocka_unit_test_setup(test_judged, set_up),
+};
+BH_TEST_MAIN(tests)

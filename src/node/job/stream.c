@@ -188,9 +188,9 @@ stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_m
     const struct bh_job *job;
     int pidfd;
     bh_rc rc = stream_check(streams, message, &job, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (kept < 0)
         rc = bh_err_errno(err, "pass the stream on");
     if (rc != BH_OK)

@@ -160,9 +160,9 @@ unpack_add_registry(struct bh_helper *helper, const struct bh_node *node, const 
     char skopeo[BH_NODE_PATH_MAX];
     struct bh_registry registry;
     bh_rc rc = bh_registries_find(&node->conf, image->path, &registry, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = unpack_find_tool(node->conf.skopeo, "skopeo", skopeo, err);
     if (rc != BH_OK)
         return rc;

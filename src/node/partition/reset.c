@@ -125,9 +125,9 @@ static bh_rc
 reset_check_free(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_rc rc = reset_check_jobs(node, gpu, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (bh_node_partition_has_foreign(node, gpu))
         return bh_err_set(err, BH_CONFLICT, "GPU %s has foreign instances", gpu);
     return reset_check_processes(node, gpu, err);
@@ -400,9 +400,9 @@ bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err)
     const struct bh_device_gpu *known;
     const char *uncured;
     bh_rc rc = bh_health_read(node, gpu, &health, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_node_partition_scan(node, err);
     if (rc != BH_OK)
         return rc;

@@ -8,7 +8,6 @@ test_one_for_each_job(void **state)
 {
     static struct bh_fences fences;
 
-    (void)state;
     BH_CHECK("nothing", bh_fence_find(&fences, "GPU-0") == NULL);
     BH_CHECK("first", bh_fence_add(&fences, "GPU-0", 7, "device-fence: more"));
     BH_CHECK_STR("names the job", bh_fence_find(&fences, "GPU-0"), "job 7: device-fence: more");
@@ -27,7 +26,6 @@ test_bounds(void **state)
     static struct bh_fences fences;
     char gpu[BH_UUID_MAX];
 
-    (void)state;
     for (uint64_t job = 1; job <= BH_FENCES_MAX; job++) {
         snprintf(gpu, sizeof gpu, "GPU-%u", (unsigned)job);
         BH_CHECK(gpu, bh_fence_add(&fences, gpu, job, "why"));

@@ -40,7 +40,6 @@ test_remedies(void **state)
         { "lease fails", BH_EVIDENCE_LEASE, BH_CHECK_FAIL, "EU...", "EU.G." },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         BH_CHECK_STR(rows[i].name,
                      letters_of(bh_evidence_remedy(rows[i].of, rows[i].result, BH_EVIDENCE_BY_JOB)),
@@ -56,7 +55,6 @@ test_remedies(void **state)
 static void
 test_bounds(void **state)
 {
-    (void)state;
     for (int result = 0; result < BH_CHECK_RESULTS; result++)
         for (int of = BH_EVIDENCE_START; of < BH_EVIDENCE_OFS; of++) {
             const struct bh_evidence_remedy *by_job =
@@ -88,7 +86,6 @@ test_rechecks(void **state)
         { "three, not known", 3, BH_BOUNDARY_UNSET, BH_EVIDENCE_STOP },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].name, bh_evidence_next(rows[i].made, bh_evidence_is_needed(rows[i].boundary)),
                     rows[i].next);

@@ -165,9 +165,9 @@ helper_sandbox_launch(struct bh_node *node, const struct bh_helper_sandbox_reque
                               .log_cap_bytes = BH_HELPER_SANDBOX_OUTPUT_MAX - 1 };
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc = open_helper(node, request, helper, err);
+
     if (rc != BH_OK)
         return rc;
-
     what.log_fd = helper->output_fd;
     rc = bh_launch_folder(node, request->start->lease, folder, err);
     return rc == BH_OK ? bh_launch(node, &what, err) : rc;

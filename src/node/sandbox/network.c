@@ -327,9 +327,9 @@ network_fill(const struct bh_networks *networks, const struct bh_networks_reques
     const struct bh_msg_network *asked = request->network;
     struct network_record *record = &attached->record;
     bh_rc rc = bh_network_lists_read(&asked->allow, &asked->deny, &attached->lists, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_network_conf_check(&networks->conf, asked, &attached->lists, err);
     if (rc != BH_OK)
         return rc;

@@ -91,15 +91,9 @@ test_bandwidth(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conf),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_bandwidth),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_conf),
+    cmocka_unit_test(test_check),
+    cmocka_unit_test(test_bandwidth),
+};
+BH_TEST_MAIN(tests)

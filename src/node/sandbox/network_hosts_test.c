@@ -58,11 +58,5 @@ test_write(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_write) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_write) };
+BH_TEST_MAIN(tests)

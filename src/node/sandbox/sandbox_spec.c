@@ -341,9 +341,9 @@ spec_open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
     bh_rc rc = bh_store_folder(spec->node, spec->job->record.lease, folder, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = spec_make_place(spec, &place, err);
     if (rc != BH_OK)
         return rc;
@@ -692,9 +692,9 @@ spec_put_own_folders(struct spec *spec, struct bh_err *err)
     bh_rc rc = spec_add_shared(
         spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec", spec->node->sandboxes),
         BH_ROOTFS_LIBEXEC, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (*conf->driver_lib_dir && !bh_node_share_is(spec->job))
         rc = spec_add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
     if (rc != BH_OK)

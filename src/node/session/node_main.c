@@ -150,9 +150,9 @@ static bh_rc
 node_open_listener(struct bh_node *node, struct bh_err *err)
 {
     bh_rc rc = bh_unix_listen(node->conf.socket, 0600, &node->listener, err);
+
     if (rc != BH_OK)
         return rc;
-
     if (chown(node->conf.socket, node->conf.daemon_uid, (gid_t)-1) != 0)
         return bh_err_errno(err, "give %s to the daemon", node->conf.socket);
     return BH_OK;

@@ -60,7 +60,6 @@ static const struct {
 static void
 differences_are_told_once(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bh_share_counts counts = { 0 };
 
@@ -94,7 +93,6 @@ people_are_told_of_what_no_hook_knows(void **state)
         { "none", BH_SHARE_SEEN_ABSENT, 100, 900, 900, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct bh_share_lease_state said = { .seen_kind = rows[i].kind };
 

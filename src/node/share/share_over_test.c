@@ -30,7 +30,6 @@ test_deeds(void **state)
 {
     static const char letters[BH_SHARE_ACTIONS + 1] = "-WTSR";
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_share_over at = { 0 };
         char done[SECONDS + 1] = "";
@@ -45,11 +44,5 @@ test_deeds(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_deeds) };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_deeds) };
+BH_TEST_MAIN(tests)

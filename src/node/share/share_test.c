@@ -22,7 +22,6 @@ static const char *program;
 static void
 share_host_test_receive(void *self, const struct bh_share_notice *notice)
 {
-    (void)notice;
     ++*(int *)self;
 }
 
@@ -85,7 +84,6 @@ share_host_test_kept(void **state)
     struct bh_err err = { 0 };
     pid_t first;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     open = lease_in(folder, 1);
     other = lease_in(folder, 2);
@@ -168,7 +166,6 @@ uncounted(void **state)
     struct bh_share_open open;
     struct bh_err err = { 0 };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     open = lease_in(folder, 1);
     assert_int_equal(bh_share_host_open(host, &open, &err), BH_OK);
@@ -201,7 +198,6 @@ no_program(void **state)
     struct bh_share_open open = { .lease = 1 };
     struct bh_err err = { 0 };
 
-    (void)state;
     BH_CHECK("refused", bh_share_host_open(host, &open, &err) != BH_OK);
     bh_share_host_free(host);
     BH_CHECK_DONE();

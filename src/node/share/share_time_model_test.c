@@ -366,7 +366,6 @@ test_honest(void **state)
 {
     struct world world;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(honest); i++) {
         share_time_model_test_run(&world, &honest[i], i);
         print_message("# %s: at most %.2f s of 4\n", honest[i].name,
@@ -385,7 +384,6 @@ test_even(void **state)
     int64_t most_ns = 0;
     struct world world;
 
-    (void)state;
     for (uint64_t n = 0; n < 7 * BH_COUNT(kernels) * BH_COUNT(handovers); n++) {
         struct mix mix = { .name = "even", .handover_ns = handovers[n % 3], .count = 2 + n / 3 % 7 };
         int64_t seen_ns;
@@ -405,7 +403,6 @@ test_cheats(void **state)
 {
     struct world world;
 
-    (void)state;
     seconds = 120;
     for (size_t i = 0; i < BH_COUNT(cheats); i++) {
         uint64_t told_ns;

@@ -37,7 +37,6 @@ tenths(char letter)
 static void
 test_looks(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_share_time at = { 0 };
         uint32_t notified = 0, times = 0;
@@ -69,7 +68,6 @@ test_again(void **state)
     struct bh_share_time at = { 0 };
     uint32_t notified = 0;
 
-    (void)state;
     for (uint32_t s = 0; s < 40; s++)
         notified += bh_share_time_check(&at, &out);
     BH_CHECK_EQ("once", notified, 1);
@@ -89,7 +87,6 @@ test_gap(void **state)
     const struct bh_share_time_check gap = { 60 * BH_NS_PER_S, ALL, 0, ALL }, none = { 0, ALL, 0, ALL };
     struct bh_share_time at = { 0 };
 
-    (void)state;
     BH_CHECK("a gap is no look", !bh_share_time_check(&at, &gap) && at.beyond_ns == 0);
     BH_CHECK("nor is nothing", !bh_share_time_check(&at, &none) && at.beyond_ns == 0);
     BH_CHECK_DONE();
@@ -122,7 +119,6 @@ test_granted(void **state)
     const uint64_t tenth_ns = BH_NS_PER_S / 10;
     struct bh_share_granted granted = { .known = false };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(states); i++) {
         const struct bh_share_lease_state said = { .at_ns = states[i].at * tenth_ns,
                                                    .granted_ns = states[i].granted * tenth_ns,
@@ -135,16 +131,10 @@ test_granted(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_again),
-        cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_granted),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_looks),
+    cmocka_unit_test(test_again),
+    cmocka_unit_test(test_gap),
+    cmocka_unit_test(test_granted),
+};
+BH_TEST_MAIN(tests)

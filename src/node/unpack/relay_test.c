@@ -104,15 +104,9 @@ test_addresses_in_the_cell(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_may_reach),
-        cmocka_unit_test(test_deny_that_cannot_be_read),
-        cmocka_unit_test(test_addresses_in_the_cell),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_may_reach),
+    cmocka_unit_test(test_deny_that_cannot_be_read),
+    cmocka_unit_test(test_addresses_in_the_cell),
+};
+BH_TEST_MAIN(tests)

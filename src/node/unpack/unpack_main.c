@@ -69,9 +69,9 @@ unpack_confine(const struct unpack_options *options, struct bh_err *err)
     static const struct rlimit none = { 0, 0 }, few = { FILES_MAX, FILES_MAX };
     struct bh_cgroup_host host;
     bh_rc rc = bh_cgroup_probe(options->cgroup_mount, &host, err);
+
     if (rc != BH_OK)
         return rc;
-
     rc = bh_cgroup_enter(&host, options->cgroup, err);
     if (rc != BH_OK)
         return rc;
@@ -266,9 +266,9 @@ static bh_rc
 unpack_new(struct unpack *unpack, struct bh_err *err)
 {
     bh_rc rc = unpack->order.pull ? unpack_program_fetch(unpack, err) : BH_OK;
+
     if (rc != BH_OK)
         return rc;
-
     rc = unpack_run_long(unpack, bh_unpack_stage, err);
     if (rc != BH_OK)
         return rc;

@@ -164,7 +164,7 @@ kernel_is_ready(const struct kernel *kernel)
            && bh_filter_table(kernel->filters, BH_NETWORK_TABLE) == kernel->table;
 }
 
-/* What was kernel_denied to a job, from its counter if there is one. */
+/* What was denied to a job, from its counter if there is one. */
 static struct bh_rules_count
 kernel_denied(const struct kernel *kernel, uint32_t slot)
 {

@@ -41,7 +41,7 @@ signer_refuse_old(const char *path, const char *what, struct bh_err *err)
                             "--retire");
 }
 
-/* The key before the present one.  It may be the signer_same after a crash in the middle of a rotation, and
+/* The key before the present one.  It may be the same after a crash in the middle of a rotation, and
  * it lies there after one in the middle of a retirement: audit.public says which of these. */
 static bh_rc
 signer_load_old(struct bh_signer *signer, struct bh_err *err)

@@ -203,7 +203,7 @@ struct jobs_page {
     bool more;
 };
 
-/* When a job that jobs_waits is expected to start, or 0. */
+/* When a pending job is expected to start, or 0. */
 static uint64_t
 jobs_estimate(const struct bh_call *call, const struct bh_job_row *row)
 {

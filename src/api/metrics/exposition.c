@@ -34,7 +34,7 @@ exposition_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The exposition_weight of an entry of Accept in thousandths: "text/plain;q=0.5" is 500. */
+/* The weight of an entry of Accept in thousandths: "text/plain;q=0.5" is 500. */
 static uint32_t
 exposition_weight(const char *entry, size_t length)
 {
@@ -111,7 +111,7 @@ exposition_ends_in(const char *name, size_t length, const char *end)
     return length > size && memcmp(name + length - size, end, size) == 0;
 }
 
-/* OpenMetrics exposition_names families without what it appends to their series. */
+/* OpenMetrics names families without what it appends to their series. */
 static size_t
 exposition_family_length(const struct bh_exposition *x, const struct bh_metric_row *row)
 {

@@ -58,7 +58,7 @@ grants_given_before(const struct bh_site *before, const struct bh_site *after,
     return false;
 }
 
-/* The tenant of that path, or the grants_nearest above it that exists; 0: the site. */
+/* The tenant of that path, or the nearest above it that exists; 0: the site. */
 static bh_tenant_id
 grants_nearest(const struct bh_directory *dir, const char *path)
 {

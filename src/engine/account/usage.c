@@ -37,7 +37,7 @@ usage_decays(const struct bh_engine *engine)
     return engine->core.settings.half_life_ns != BH_UNLIMITED;
 }
 
-/* Length of a step of the weight; an hour where nothing usage_decays. */
+/* Length of a step of the weight; an hour where nothing decays. */
 static uint64_t
 usage_step_ms(const struct bh_engine *engine)
 {

@@ -356,7 +356,7 @@ bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh
 
 /* ---- pools ---- */
 
-/* What is series_guaranteed of a model's GPUs, or, where there is no other model, at all. */
+/* What is guaranteed of a model's GPUs, or, where there is no other model, at all. */
 static uint64_t
 series_guaranteed_of(const struct tenant *tenant, uint32_t model, bool only)
 {

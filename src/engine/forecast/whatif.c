@@ -224,7 +224,7 @@ whatif_is_preempted(const struct bh_job_forecast *row, const struct bh_job_forec
     return row->out_ns && row->out_ns <= until_ns && !other->out_ns;
 }
 
-/* The start's whatif_difference; KINDS: there is none that counts. */
+/* The start's difference; KINDS: there is none that counts. */
 static enum bh_difference_kind
 whatif_start_kind(const struct bh_job_forecast *before, const struct bh_job_forecast *after,
                   uint64_t least_ns)

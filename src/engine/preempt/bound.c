@@ -11,7 +11,7 @@ enum {
 };
 
 /* The least cost of each GPU of a node, by component; each list is sorted by itself, the
- * bound_cheapest first. */
+ * cheapest first. */
 struct figures {
     uint32_t count;
     uint64_t owed[GPUS_MAX], priority[GPUS_MAX], shares[GPUS_MAX], began_ns[GPUS_MAX];

@@ -86,7 +86,7 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *e
     return search;
 }
 
-/* ---- where it can begin reserve_soonest ---- */
+/* ---- where it can begin soonest ---- */
 
 /* What is asked of a node, or of all (0): room for the need, or just these places. */
 struct reserve_request {

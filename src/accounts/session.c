@@ -25,8 +25,9 @@ static void
 session_put_opened(struct bh_call *call, const struct bh_session_opening *opening,
                    const struct bh_session *session, const char *secret, const char *device)
 {
-    BH_REPLY_WITH(call, session_opened, .device = device, .expires_ns = session->expires_ns, .id = session->id,
-                  .level = bh_level_names[session->level], .name = opening->name, .session = secret);
+    BH_REPLY_WITH(call, session_opened, .device = device, .expires_ns = session->expires_ns,
+                  .id = session->id, .level = bh_level_names[session->level], .name = opening->name,
+                  .session = secret);
     call->status = 201;
 }
 

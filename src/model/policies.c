@@ -62,8 +62,9 @@ policies_check_skus(const struct bh_site *site, const struct bh_site_policy *pol
                               policy->skus.items[i]);
     for (uint32_t i = 0; i < policy->max_sku_partitions.count; i++)
         if (!bh_site_sku_named(site, partitions[i].sku))
-            return bh_err_set(err, BH_INVALID, "max_sku_partitions[%" PRIu32 "]: no SKU \"%.63s\" in this file",
-                              i, partitions[i].sku);
+            return bh_err_set(err, BH_INVALID,
+                              "max_sku_partitions[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
+                              partitions[i].sku);
     return BH_OK;
 }
 

@@ -76,7 +76,8 @@ a_site_file_with_a_policy_that_widens_is_refused(void **state)
           "policy: hours[0]: \"always\" is not understood" },
         { "a SKU that is not there", SKUS "policy: {skus: [small, huge]}\ntenants: [{name: a}]\n", BH_INVALID,
           "policy: skus[1]: no SKU \"huge\" in this file" },
-        { "nor there", SKUS "tenants: [{name: a, policy: {max_sku_partitions: [{sku: huge, partitions: 1}]}}]\n",
+        { "nor there",
+          SKUS "tenants: [{name: a, policy: {max_sku_partitions: [{sku: huge, partitions: 1}]}}]\n",
           BH_INVALID, "tenants a policy: max_sku_partitions[0]: no SKU \"huge\" in this file" },
         { "a dataset that is not there",
           "datasets: [{name: d, path: /d, tenant: a}]\ntenants: [{name: a, policy: "

@@ -489,7 +489,7 @@ static const char just_wait[] = "wait: it continues by itself";
 static const char names[] =
     "see the names with `bulkhead get skus`, `bulkhead get tenants` and `bulkhead ps`";
 static const char defrag[] = "`bulkhead defrag` shows the present plan";
-static const char kill_now[] = "wait, or have it killed at once with `bulkhead cancel --now`";
+static const char kill_now[] = "wait, or kill it at once with `bulkhead cancel --now`";
 static const char held[] = "held by its submitter until it is released";
 static const char ask_for_less[] =
     "ask for less than your own guarantee covers, wait until borrowers end or less is expected "

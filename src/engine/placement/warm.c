@@ -162,7 +162,7 @@ bh_warm_apply(struct work *work, const struct bh_decision *decision)
     struct bh_occupancy occupancy;
 
     if (decision->partition_count != 1 || decision->job.v || decision->lease.v || !partition->carve
-        || partition->partition.v == 0 || partition_find(engine, partition->partition.v))
+        || partition->partition.v < engine->core.next_partition)
         return BH_CONFLICT;
     if (!slot || !profile || profile->model != (enum bh_gpu_model)gpu->model
         || partition->profile >= PROFILES_MAX || bh_slots_free(engine, TABLE_PARTITION) == 0)

@@ -167,10 +167,15 @@ an_end_of_its_own_outranks_the_stop(void **state)
         struct bh_fixture *fixture = bh_fixture_site(1);
         uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
         struct bh_event ended = { .kind = BH_EV_ENDED };
+        uint32_t slot = lease_find(fixture->engine, 1);
+        struct lease *lease = lease_at(fixture->engine, slot);
 
         fixture->quick = true; /* the stop is set by hand */
-        lease_at(fixture->engine, lease_find(fixture->engine, 1))->stop_cause = (uint8_t)cases[i].stop;
-        lease_at(fixture->engine, lease_find(fixture->engine, 1))->state = LEASE_STOPPING;
+        lease->stop_cause = (uint8_t)cases[i].stop;
+        lease->state = LEASE_STOPPING;
+        lease->waiting = BH_FX_STOP + 1;
+        lease->order = 99;
+        fixture->engine->core.leaving = slot;
         ended.u.ended = (struct bh_ev_ended){ .lease = { 1 },
                                               .cause = cases[i].cause,
                                               .exit_status = cases[i].status,

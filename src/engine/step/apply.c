@@ -35,6 +35,21 @@ apply_partition_fits(const struct bh_engine *engine, const struct bh_partition *
            && (partition->tenant == 0 || partition->tenant == tenant_at(engine, tenant)->id);
 }
 
+/* Whether a recorded partition is none of those before it in the decision, and the number of one to carve is
+ * new: numbers rise, over all that were ever given. */
+static bool
+apply_partition_is_new(const struct bh_engine *engine, const struct bh_decision *decision, uint32_t at)
+{
+    const struct bh_partition *decided = &decision->partitions[at];
+
+    if (decided->carve && decided->partition.v < engine->core.next_partition)
+        return false;
+    for (uint32_t i = 0; i < at; i++)
+        if (decision->partitions[i].partition.v == decided->partition.v)
+            return false;
+    return true;
+}
+
 /* Whether all recorded partitions are free, on one node; says which. */
 static bool
 apply_partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
@@ -49,7 +64,8 @@ apply_partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tena
     for (uint32_t i = 0; i < decision->partition_count; i++) {
         const struct bh_partition *decided = &decision->partitions[i];
 
-        if (!apply_partition_fits(engine, decided, tenant, node))
+        if (!apply_partition_fits(engine, decided, tenant, node)
+            || !apply_partition_is_new(engine, decision, i))
             return false;
         placements[i] = (struct placement){ decided->gpu.v, decided->profile, decided->start };
     }

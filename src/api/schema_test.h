@@ -1,6 +1,8 @@
 #ifndef BH_API_SCHEMA_TEST_H
 #define BH_API_SCHEMA_TEST_H
 
+#include <string.h>
+
 #include "base/fields.h"
 #include "base/json.h"
 

@@ -564,14 +564,14 @@ static const struct {
     { "no JSON", "echo 'bulkhead-scrub: clean'", "the helper's answer", BH_SCRUB_INTERRUPTED },
     { "more than is known", "echo 'bulkhead-scrub: {\"end\":\"clean\",\"x\":1}'", "the helper's answer",
       BH_SCRUB_INTERRUPTED },
-    { "another piece",
+    { "a different partition",
       "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
       "\"uuid\":\"MIG-1\"}'",
       "the helper filled MIG-1", BH_SCRUB_INTERRUPTED },
     { "a part of it",
       "echo 'bulkhead-scrub: {\"bytes\":4096,\"end\":\"clean\",\"samples\":1,"
       "\"uuid\":\"'$2'\"}'",
-      "4096 bytes only", BH_SCRUB_INTERRUPTED },
+      "filled only 4096 bytes", BH_SCRUB_INTERRUPTED },
     { "no sample", "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"uuid\":\"'$2'\"}'",
       "bytes only", BH_SCRUB_INTERRUPTED },
     { "clean and not",

@@ -164,8 +164,8 @@ def own(site):
         site.start_daemon(wait=count == 3)
     equal("it serves", len(site.client().get("/v1/jobs")["items"]), 1)
     error = refusal(lambda: site.submit("true"))
-    equal("changes wait", (error.status, error.body["error"]["code"]), (503, "unavailable"))
-    contains("the log", " ".join(site.bad_lines("changes wait")), "seconds=")
+    equal("changes are refused", (error.status, error.body["error"]["code"]), (503, "unavailable"))
+    contains("the log", " ".join(site.bad_lines("changes are refused")), "seconds=")
     (site.state / "planted-tick").unlink()
     site.stop(site.daemon)
     forget(site)
@@ -177,7 +177,7 @@ def own(site):
 @tap.test()
 def replay(site):
     "a journal whose replay fails an assert twice is not replayed again, and a line says what to do"
-    site.announce("cannot go on")
+    site.announce("cannot continue")
     site.run("true")
     site.kill(site.daemon)
     (site.state / "planted-replay").touch()
@@ -186,7 +186,7 @@ def replay(site):
         site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
         equal("descriptions", len(dumps(site)), count)
     equal("refused", site.daemon.poll(), 8)
-    line = site.bad_lines("cannot go on")[-1]
+    line = site.bad_lines("cannot continue")[-1]
     contains("why", line, "fails an internal check when it is replayed")
     contains("the way back", line, "install the version that wrote the record")
     (site.state / "planted-replay").unlink()

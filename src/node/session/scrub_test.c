@@ -573,7 +573,7 @@ static const struct {
       "\"uuid\":\"'$2'\"}'",
       "filled only 4096 bytes", BH_SCRUB_INTERRUPTED },
     { "no sample", "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"uuid\":\"'$2'\"}'",
-      "bytes only", BH_SCRUB_INTERRUPTED },
+      "filled only", BH_SCRUB_INTERRUPTED },
     { "clean and not",
       "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
       "\"unfilled\":1,\"uuid\":\"'$2'\"}'",

@@ -494,8 +494,8 @@ static const char held[] = "held by its submitter until it is released";
 static const char ask_for_less[] =
     "ask for less than your own guarantee covers, wait until borrowers end or less is expected "
     "(`bulkhead forecast` shows it), or have an admin set scheduling.lending to all";
-static const char start_node[] = "an operator can look with `bulkhead doctor` and start bulkhead-node";
-static const char describe_it[] = "look at its state with `bulkhead describe`";
+static const char start_node[] = "an operator can check with `bulkhead doctor` and start bulkhead-node";
+static const char describe_it[] = "see its state with `bulkhead describe`";
 static const char correct_tree[] =
     "correct the tree in the site file: parents first, children removed before their parent";
 static const char later[] = "set a later deadline or a shorter time_limit";
@@ -507,7 +507,7 @@ static const struct {
     [BH_REASON_NONE] = { { .text = "nothing holds it back" }, { .text = nothing } },
     [BH_REASON_RUNNING] = { { .text = "it has what it asked for" }, { .text = nothing } },
     [BH_REASON_STOPPING] = { { explain_stopping }, { .text = kill_now } },
-    [BH_REASON_HELD] = { { .text = held }, { .text = "let it run with `bulkhead release`" } },
+    [BH_REASON_HELD] = { { .text = held }, { .text = "release it with `bulkhead release`" } },
     [BH_REASON_QUOTA_GPU] = { { explain_quota_gpu }, { explain_next_quota } },
     [BH_REASON_QUOTA_SKU] = { { explain_quota_sku }, { explain_next_quota } },
     [BH_REASON_QUOTA_MODEL] = { { explain_quota_model }, { explain_next_quota } },
@@ -559,7 +559,7 @@ static const struct {
     [BH_REASON_OUT_OF_RANGE] = { { explain_out_of_range },
                                  { .text = "correct the number and send it again" } },
     [BH_REASON_MOVING] = { { explain_moving }, { .text = just_wait } },
-    [BH_REASON_DEFRAG_OFF] = { { .text = "the site does not have jobs moved" }, { .text = allow_defrag } },
+    [BH_REASON_DEFRAG_OFF] = { { .text = "defragmentation is off on this site" }, { .text = allow_defrag } },
     [BH_REASON_DEFRAG_BUDGET] = { { explain_defrag_budget }, { explain_next_defrag_budget } },
     [BH_REASON_DEFRAG_GAIN] = { { explain_defrag_gain }, { .text = defrag } },
     [BH_REASON_DEFRAG_STALE] = { { explain_defrag_stale }, { .text = defrag } },

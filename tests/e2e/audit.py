@@ -267,7 +267,7 @@ def signer_dies(site):
     try:
         before = site.client().get("/v1/status")["checkpoint"]
         site.run("true")
-        site.until(lambda: "records go on" in (site.dir / "daemon.log").read_text(), what="the alert")
+        site.until(lambda: "checkpoints wait" in (site.dir / "daemon.log").read_text(), what="the alert")
         now = site.until(lambda: old(site.client().get("/v1/status")), what="a checkpoint that grows old")
         equal("not signed", now["checkpoint"]["records"], before["records"])
         assert now["records"] > before["records"], now

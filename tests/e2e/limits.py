@@ -371,7 +371,7 @@ def watch_near_without_bound(site):
     near, statuses = two(site)
     equal("streams", (statuses.count(200), set(statuses)), (CONNECTIONS_MAX, {200, 429}))
     served(site, site.client("bob"))
-    taken = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "taken back" in line]
+    taken = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "were closed or refused" in line]
     assert taken and ("alice" in taken[0] or "dave" in taken[0]), f"{taken}"
     for connection in near:
         connection.close()

@@ -302,7 +302,7 @@ def site_is_well(site):
     for node in client.get("/v1/nodes")["items"]:
         if not node.get("connected", True) or node.get("fenced") or node.get("cordoned"):
             wrong.append(f"node {node.get('name')}: {json.dumps(node)[:300]}")
-    wrong += site.bad_lines("fenced", "wall does not hold", "quarantined")[:5]
+    wrong += site.bad_lines("fenced", "isolation check failed", "quarantined")[:5]
     return wrong
 
 

@@ -33,10 +33,10 @@ bh_verdicts_record(struct bh_core *core, bh_node_id node, const struct bh_msg_ve
     }
     bh_tally_count(&core->tally, BH_TALLY_VERDICTS + tallies[verdict->result]);
     if (verdict->result == BH_CHECK_INCONCLUSIVE)
-        bh_log(WALLS_UNFINISHED, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
+        bh_log(CHECKS_INCONCLUSIVE, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why), BH_U64("again_ns", verdict->retry_ns));
     else if (verdict->result == BH_CHECK_FAIL)
-        bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
+        bh_log(CHECK_FAILED, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));
     if (bh_checks_event(core, node, verdict, &event)) {
         if (verdict->result == BH_CHECK_PASS)

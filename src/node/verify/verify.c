@@ -273,9 +273,9 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
     bool may_lift = asked->request && !asked->lease;
 
     if (result == BH_CHECK_FAIL)
-        bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", own->why));
+        bh_log(CHECK_FAILED, BH_STR("node", node->name), BH_STR("why", own->why));
     if (result == BH_CHECK_PASS)
-        bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
+        bh_log(CHECKS_PASSED, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
         if (!remedy->retry || !verify_has_passed(verify))
             bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED,

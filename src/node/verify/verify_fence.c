@@ -115,7 +115,7 @@ bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *
 
     bh_state_assert_job(&node->state, job);
     bh_verify_assert(node->verify);
-    bh_log(WALL_BROKEN, BH_U64("lease", job->record.lease), BH_U64("job", job->record.job),
+    bh_log(CHECK_FAILED, BH_U64("lease", job->record.lease), BH_U64("job", job->record.job),
            BH_STR("why", why));
     if (job->record.lent_count > 0 && bh_fence_add(fences, gpu, job->record.job, why))
         verify_fence_send(node, gpu, BH_FAULT_ISOLATION, bh_fence_find(fences, gpu));
@@ -135,7 +135,7 @@ bh_verify_fence_plan(struct bh_node *node, bool failed, const char *why)
     else
         bh_verify_retry_schedule(&verify->retry, &node->conf, now);
     if (!failed)
-        bh_log(WALLS_UNFINISHED, BH_STR("node", node->name), BH_STR("why", why),
+        bh_log(CHECKS_INCONCLUSIVE, BH_STR("node", node->name), BH_STR("why", why),
                BH_U64("tries", verify->retry.made),
                BH_U64("again_ms", verify->retry.at ? (verify->retry.at - now) / BH_NS_PER_MS : 0));
 }

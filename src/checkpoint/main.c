@@ -1,6 +1,6 @@
 /* bulkhead-checkpoint: puts the GPU memory of a job's processes aside, and gives it back, by the
  * driver's checkpoint calls.  It is started by bulkhead-node for one job and one action, reads
- * its request, walls itself in (checkpoint/room.h), and only then loads the vendor's library.
+ * its request, enters its sandbox (checkpoint/sandbox.h), and only then loads the vendor's library.
  * What came of it it says in one line (checkpoint/report.h). */
 
 #include <errno.h>

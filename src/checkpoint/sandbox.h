@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "checkpoint/report.h"
 
-/* The walls around bulkhead-checkpoint.  It holds the vendor's library and speaks with
+/* The sandbox of bulkhead-checkpoint.  It holds the vendor's library and speaks with
  * processes of a tenant, which may answer with anything: so it has every right over that job, and
  * none over the machine or another job. */
 

@@ -194,7 +194,7 @@ probe_run(const struct probe_options *options, const struct attempt *attempt, ch
                                                                        : "?");
 }
 
-/* Held: refused by the wall that is meant.  Breached: it succeeded, or went past the wall.
+/* Held: refused by the limit that is meant.  Breached: it succeeded, or passed the limit.
  * Otherwise: refused by something else, which proves nothing. */
 static const char *
 probe_judge(const struct attempt *attempt, const char *answer)
@@ -292,12 +292,12 @@ static const char usage[] =
     "       bulkhead-probe --list\n"
     "\n"
     "Tries to get out of the sandbox that it runs in; a line for each attempt: NAME VERDICT\n"
-    "ANSWER, where the verdict is held, breached, otherwise (refused, but not by the wall\n"
+    "ANSWER, where the verdict is held, breached, otherwise (refused, but not by the limit\n"
     "that is meant) or skipped.  Exit status 1 when one did not hold.\n"
     "\n"
     "  --bare   only what does no harm without a sandbox\n"
     "  --patience  an attempt that takes longer than that many milliseconds hangs (5000)\n"
-    "  --list   the attempts with what the walls are expected to answer\n"
+    "  --list   the attempts with the answers that are expected\n"
     "  targets  pid file tmp socket port abstract address memory pids inode device\n"
     "           lent\n";
 

@@ -8,7 +8,7 @@
 enum bh_check_result { BH_CHECK_INCONCLUSIVE, BH_CHECK_PASS, BH_CHECK_FAIL, BH_CHECK_RESULTS };
 extern const char *const bh_check_result_names[BH_CHECK_RESULTS];
 
-/* What the last tries of the walls between jobs came to. */
+/* Results of the last isolation checks. */
 enum bh_isolation {
     BH_ISOLATION_UNCHECKED,
     BH_ISOLATION_PASSED,

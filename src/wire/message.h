@@ -174,7 +174,7 @@ struct bh_msg_stream {
     struct bh_texts args;   /* EXEC */
 };
 
-/* Try the walls: of a running lease from outside, and by a probe in a sandbox of its kind; of
+/* Check the isolation: of a running lease from outside, and by a probe in a sandbox of its kind; of
  * the node (lease 0) by the probe alone.  Not an order: it is not noted, and not repeated. */
 struct bh_msg_verify {
     uint64_t request, lease;

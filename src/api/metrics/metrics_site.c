@@ -76,7 +76,7 @@ metrics_site_put_time(struct bh_exposition *x, const struct bh_scrape *s)
                              : ledger->causes_compute[BH_UNUSABLE_UNHEARD]);
 }
 
-/* ---- health, scrubs, walls ---- */
+/* ---- health, scrubs, isolation checks ---- */
 
 static const char *
 site_hostname_of(const struct bh_facts *facts, const char *uuid)

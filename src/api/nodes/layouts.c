@@ -155,7 +155,7 @@ layouts_name_row(struct layouts_row *row, const struct bh_layout_entry *entry, s
     if (!row->divides || row->gpu.fenced)
         return layouts_explain_unmanaged(row, err);
     if (entry->forget && entry->partitions.count)
-        return bh_err_set(err, BH_INVALID, "\"%s\": forget stands alone, without pieces", entry->gpu);
+        return bh_err_set(err, BH_INVALID, "\"%s\": forget is used alone, without partitions", entry->gpu);
     rc = bh_layout_plan_partitions((enum bh_gpu_model)row->gpu.model, &entry->partitions, &row->plan, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "GPU %s", row->named->uuid);

@@ -72,7 +72,7 @@ void bh_node_link_reset(struct bh_node_link *link);
  * object; false, and nothing is appended, when the node is not connected. */
 bool bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json);
 
-/* After a commit: ask the node to try its walls. */
+/* After a commit: ask the node for its isolation checks. */
 void bh_node_link_verify(struct bh_node_link *link, const struct bh_verify_order *order);
 
 /* Any thread, under shared->mutex: append the verdict in that place when it is on the request. */

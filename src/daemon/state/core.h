@@ -51,7 +51,7 @@ struct bh_gpu_facts {
     struct bh_fault_count minor; /* of faults that change little */
 };
 
-/* A node that is to try its walls, or those of a lease on it. */
+/* A node whose isolation, or that of a lease on it, is to be checked. */
 struct bh_verify_order {
     bh_node_id node;
     uint64_t lease;   /* 0: the node's own */

@@ -43,7 +43,7 @@ enum bh_held {
 };
 extern const char *const bh_held_names[BH_HELDS];
 
-/* A node tried whether it can start a sandbox of its own whose walls hold. */
+/* A node tried whether it can start a sandbox of its own that passes the isolation checks. */
 struct bh_ev_checked {
     bh_node_id node;
     enum bh_outcome_kind outcome;

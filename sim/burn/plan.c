@@ -99,8 +99,9 @@ plan_parse_number(const char *text, const char **ret_end, uint64_t *ret_number)
     return errno == 0;
 }
 
-bool
-bh_burn_parse_time(const char *text, uint64_t *ret_ns)
+/* "500us", "2s", "0".  False: it is no such text. */
+static bool
+plan_parse_time(const char *text, uint64_t *ret_ns)
 {
     static const struct {
         const char *name;
@@ -147,7 +148,7 @@ plan_parse_row(const struct row *row, const char *text, struct burn_plan *plan)
     }
     if (row->kind == KIND_STORM)
         return plan_parse_storm(text, field);
-    if (!(row->kind == KIND_TIME ? bh_burn_parse_time(text, &number) : plan_parse_number(text, &end, &number))
+    if (!(row->kind == KIND_TIME ? plan_parse_time(text, &number) : plan_parse_number(text, &end, &number))
         || *end != '\0' || number < row->least || number > row->most)
         return false;
     memcpy(field, &number, sizeof(number));

@@ -39,7 +39,4 @@ enum burn_parse bh_burn_plan_parse(int argc, char **argv, struct burn_plan *ret_
 /* The name of a kind of allocation, as the option has it. */
 const char *bh_burn_storm_name(enum burn_storm storm);
 
-/* "500us", "2s", "0".  False: it is no such text. */
-bool bh_burn_parse_time(const char *text, uint64_t *ret_ns);
-
 #endif

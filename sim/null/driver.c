@@ -360,6 +360,14 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
 
 static CUresult driver_pool_free(uint32_t at);
 
+static void
+driver_graph_unused(uint64_t bytes)
+{
+    pthread_mutex_lock(&bh_null_lock);
+    graph_used -= bytes;
+    pthread_mutex_unlock(&bh_null_lock);
+}
+
 CUresult
 cuMemFree_v2(CUdeviceptr address)
 {
@@ -368,7 +376,7 @@ cuMemFree_v2(CUdeviceptr address)
     if (bh_null_fails(&bh_null_world->fail_free))
         return CUDA_ERROR_INVALID_VALUE;
     if (address >= NULL_GRAPH_BASE) {
-        bh_null_graph_unused(address - NULL_GRAPH_BASE);
+        driver_graph_unused(address - NULL_GRAPH_BASE);
         return CUDA_SUCCESS;
     }
     if (bh_null_small_has(address))
@@ -520,14 +528,6 @@ bh_null_graph_take(uint64_t bytes)
         bh_null_take(0, graph_used - graph_reserved);
         graph_reserved = graph_used;
     }
-    pthread_mutex_unlock(&bh_null_lock);
-}
-
-void
-bh_null_graph_unused(uint64_t bytes)
-{
-    pthread_mutex_lock(&bh_null_lock);
-    graph_used -= bytes;
     pthread_mutex_unlock(&bh_null_lock);
 }
 

@@ -49,6 +49,5 @@ extern unsigned bh_null_context_count;
 
 /* Memory of graphs: taken at a first launch, kept until it is trimmed. */
 void bh_null_graph_take(uint64_t bytes);
-void bh_null_graph_unused(uint64_t bytes);
 
 #endif

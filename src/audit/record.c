@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/slice.h"
 
-const char *const bh_phase_names[BH_PHASES] = {
+static const char *const phase_names[BH_PHASES] = {
     [BH_PHASE_INTENT] = "intent",
     [BH_PHASE_OUTCOME] = "outcome",
     [BH_PHASE_EVENT] = "event",
@@ -152,7 +152,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     record_put_object(out, &record->obj);
     record_put_number(out, "order", record->order);
     record_put_text(out, "orders", record->orders);
-    record_put_text(out, "phase", bh_phase_names[record->phase]);
+    record_put_text(out, "phase", phase_names[record->phase]);
     record_put_hex(out, "req", record->req, sizeof record->req);
     record_put_text(out, "res", record->res);
     record_put_hex(out, "salt", record->salt, sizeof record->salt);
@@ -328,7 +328,7 @@ record_decode_phase(struct record_reader *r, struct bh_slice value)
 {
     unsigned phase;
 
-    if (!record_read_name(value, bh_phase_names, BH_PHASES, &phase))
+    if (!record_read_name(value, phase_names, BH_PHASES, &phase))
         return false;
     r->record.phase = (enum bh_phase)phase;
     return true;

@@ -59,7 +59,6 @@ enum bh_phase {
 
 enum bh_via { BH_VIA_SYSTEM, BH_VIA_PEER, BH_VIA_TOKEN, BH_VIA_SESSION, BH_VIA_CERTIFICATE, BH_VIAS };
 
-extern const char *const bh_phase_names[BH_PHASES];
 extern const char *const bh_via_names[BH_VIAS];
 
 struct bh_record_actor {

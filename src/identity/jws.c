@@ -132,8 +132,8 @@ jws_verify(const struct bh_jws *jws, const struct bh_jwk *key)
     return bh_signature_verify(key, &signature) ? BH_FAULT_NONE : BH_FAULT_SIGNATURE;
 }
 
-enum bh_identity_fault
-bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key, struct bh_buf *payload)
+static enum bh_identity_fault
+jws_open(const struct bh_jws *jws, const struct bh_jwk *key, struct bh_buf *payload)
 {
     enum bh_identity_fault fault;
 
@@ -157,6 +157,6 @@ bh_jws_read(const char *text, size_t length, const struct bh_jws_trust *trust, s
     if (fault == BH_FAULT_NONE)
         fault = bh_jwks_find(trust->jwks, ret_jws->alg, ret_jws->kid, &key);
     if (fault == BH_FAULT_NONE)
-        fault = bh_jws_open(ret_jws, key, payload);
+        fault = jws_open(ret_jws, key, payload);
     return fault;
 }

@@ -9,7 +9,7 @@
 
 /* Signed tokens: JSON web signatures (RFC 7515) in the compact form, verified only.
  *
- * The payload comes out of bh_jws_open alone, so that none is read whose signature
+ * The payload comes out of bh_jws_read alone, so that none is read whose signature
  * was not checked.  What a header says about where to find a key (jku, x5u, jwk, x5c)
  * is ignored: keys come from the provider's own key set. */
 
@@ -30,24 +30,19 @@ struct bh_jws {
 BH_MUST_USE enum bh_identity_fault bh_jws_parse(const char *text, size_t length, uint32_t algs,
                                                 struct bh_jws *ret_jws);
 
-/* Verify with `key` and append the payload to `payload`, which must have room for
- * BH_JWS_BYTES_MAX bytes more.
- *   KEY_MISMATCH    the key is not for the token's algorithm
- *   SIGNATURE       not the key's signature
- *   TOKEN_ENCODING  the payload is not base64url
- * On failure nothing is appended. */
-BH_MUST_USE enum bh_identity_fault bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key,
-                                               struct bh_buf *payload);
-
 /* Whose signatures are good: the provider's keys, and the client's registration. */
 struct bh_jws_trust {
     const struct bh_jwks *jwks;
     uint32_t algs; /* BH_JWS_BITs */
 };
 
-/* All of it: take the token apart, find the key, verify, append the payload.  Faults of
- * bh_jws_parse, bh_jwks_find and bh_jws_open; KEY_UNKNOWN is the one that a fresh key
- * set may cure. */
+/* All of it: take the token apart, find the key, verify, and append the payload to `payload`, which
+ * must have room for BH_JWS_BYTES_MAX bytes more.  Faults of bh_jws_parse and bh_jwks_find
+ * (KEY_UNKNOWN is the one that a fresh key set may cure), and
+ *   KEY_MISMATCH    the key is not for the token's algorithm
+ *   SIGNATURE       not the key's signature
+ *   TOKEN_ENCODING  the payload is not base64url
+ * On failure nothing is appended. */
 BH_MUST_USE enum bh_identity_fault bh_jws_read(const char *text, size_t length,
                                                const struct bh_jws_trust *trust, struct bh_jws *ret_jws,
                                                struct bh_buf *payload);

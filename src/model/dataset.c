@@ -14,7 +14,7 @@ const char *const bh_dataset_kind_names[BH_DATASET_KINDS] = {
     [BH_DATASET_MODEL] = "model",
 };
 
-const char *const bh_dataset_expiry_names[BH_DATASET_EXPIRIES] = {
+static const char *const expiry_names[BH_DATASET_EXPIRIES] = {
     [BH_DATASET_KEEP] = "keep",
     [BH_DATASET_STOP] = "stop",
 };
@@ -56,7 +56,7 @@ static const struct bh_field dataset_rows[] = {
     BH_F_ENUM(struct bh_site_dataset, kind, bh_dataset_kind_names, .doc = "dataset when absent"),
     BH_F(struct bh_site_dataset, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
          .doc = "name that jobs mount it by"),
-    BH_F_ENUM(struct bh_site_dataset, on_expiry, bh_dataset_expiry_names,
+    BH_F_ENUM(struct bh_site_dataset, on_expiry, expiry_names,
               .doc = "what happens to a running job whose grant has ended: keep, or stop; both are recorded"),
     BH_F(struct bh_site_dataset, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_FILE_PATH_MAX,
          .doc = "its folder on the nodes"),

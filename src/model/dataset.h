@@ -48,7 +48,6 @@ struct bh_site_dataset {
 };
 
 extern const char *const bh_dataset_kind_names[BH_DATASET_KINDS];
-extern const char *const bh_dataset_expiry_names[BH_DATASET_EXPIRIES];
 extern const struct bh_fields bh_site_dataset_fields;
 
 enum { BH_DATASET_GRANTS_MAX = 64 };

@@ -36,7 +36,7 @@ static const struct bh_field mount_fields[] = {
              "absolute path inside the job, at most 1000 bytes; when absent the source's, or /datasets/NAME"),
     BH_F(struct bh_mount_spec, write, BH_FIELD_BOOL, .doc = "writable; read-only otherwise"),
 };
-const struct bh_fields bh_mount_spec_fields = BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
+static const struct bh_fields mount_spec_fields = BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
 
 static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .max = ARGS_MAX,
@@ -74,7 +74,7 @@ static const struct bh_field job_fields[] = {
          .doc = "\"NAME=value\", for users and for the site's policy; each name once"),
     BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory: \"8Gi\", at least \"8Mi\"; the SKU's share when absent"),
-    BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields, .max = MOUNTS_MAX,
+    BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &mount_spec_fields, .max = MOUNTS_MAX,
          .doc = "folders of the node and datasets, where the site file allows them"),
     BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX, .doc = "free text for users"),
     BH_F_ENUM(struct bh_job_spec, network, bh_network_mode_names,

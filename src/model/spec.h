@@ -62,7 +62,6 @@ BH_MUST_USE bh_rc bh_spec_parse_cpu(const char *text, uint32_t *ret_milli, struc
 BH_MUST_USE bh_rc bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err);
 
 extern const struct bh_fields bh_job_spec_fields;
-extern const struct bh_fields bh_mount_spec_fields;
 
 /* The numbers in a specification. */
 struct bh_job_numbers {

@@ -17,7 +17,6 @@ enum bh_isolation {
     BH_ISOLATION_PARTLY_FAILED, /* they held; a check of a lease failed, and its GPU takes no new lease */
     BH_ISOLATION_STATES
 };
-extern const char *const bh_isolation_names[BH_ISOLATION_STATES];
 
 /* Of a node: while they are unfinished or broken it starts no job; partly, not on those GPUs. */
 struct bh_msg_isolation {

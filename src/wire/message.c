@@ -20,7 +20,7 @@ const char *const bh_check_result_names[BH_CHECK_RESULTS] = {
     [BH_CHECK_FAIL] = "fail",
 };
 
-const char *const bh_isolation_names[BH_ISOLATION_STATES] = {
+static const char *const isolation_names[BH_ISOLATION_STATES] = {
     [BH_ISOLATION_UNCHECKED] = "untried",       [BH_ISOLATION_PASSED] = "verified",
     [BH_ISOLATION_INCONCLUSIVE] = "unfinished", [BH_ISOLATION_FAILED] = "broken",
     [BH_ISOLATION_PARTLY_FAILED] = "partly",
@@ -264,7 +264,7 @@ static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, gr
 static const struct bh_field isolation_fields[] = {
     BH_F_AS(struct bh_msg_isolation, retry_ns, "again_ns", BH_FIELD_NS),
     BH_F(struct bh_msg_isolation, gpus, BH_FIELD_U32),
-    BH_F_ENUM(struct bh_msg_isolation, state, bh_isolation_names),
+    BH_F_ENUM(struct bh_msg_isolation, state, isolation_names),
     BH_F(struct bh_msg_isolation, tries, BH_FIELD_U32),
     BH_F(struct bh_msg_isolation, why, BH_FIELD_STR),
 };

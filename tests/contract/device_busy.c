@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/test.h"
 #include "device/nvml.h"
-#include "node/gpu/gpu.h"
+#include "node/gpu/gpu_client.h"
 
 static const char *library, *gpu_program, *burn;
 static char server_dir[64], cuda[256];

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/test.h"
 #include "device/nvml.h"
-#include "node/gpu/gpu.h"
+#include "node/gpu/gpu_client.h"
 
 enum { ARENA = 4 << 20 };
 

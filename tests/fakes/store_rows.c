@@ -191,8 +191,9 @@ memory_rows_text_slot(void *row, size_t offset)
     return (const char **)(void *)((char *)row + offset);
 }
 
-void *
-bh_memory_copy(enum bh_memory_kind kind, const void *row)
+/* A copy with its texts behind it; NULL texts become "". */
+static void *
+memory_rows_copy(enum bh_memory_kind kind, const void *row)
 {
     size_t size = kinds[kind].size;
     char *copy, *end;
@@ -234,7 +235,7 @@ bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void
     if (rc != BH_OK)
         return rc;
 
-    bh_memory_insert(&memory->put[kind], kind, bh_memory_copy(kind, row));
+    bh_memory_insert(&memory->put[kind], kind, memory_rows_copy(kind, row));
     return BH_OK;
 }
 

@@ -73,9 +73,6 @@ void bh_memory_insert(struct bh_memory_rows *rows, enum bh_memory_kind kind, voi
 /* Frees all rows. */
 void bh_memory_clear(struct bh_memory_rows *rows);
 
-/* A copy with its texts behind it; NULL texts become "". */
-void *bh_memory_copy(enum bh_memory_kind kind, const void *row);
-
 /* BH_IO: a write of the open transaction has failed. */
 bh_rc bh_memory_check_open(const struct bh_memory *memory, struct bh_err *err);
 

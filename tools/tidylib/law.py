@@ -147,7 +147,7 @@ PROC_HOMES = [
     (re.compile(r"src/base/proc\.c$"), "its home"),
     (re.compile(r"sim/|src/(probe|shim)/|src/node/init/"), "on libc alone, within tenants' processes"),
     (re.compile(r"src/runtime/(oci|sandbox_files)\.c$"), "what a sandbox shows and hides"),
-    (re.compile(r"src/node/sandbox/inspect\.c$"), "the same, held against what stands there"),
+    (re.compile(r"src/node/sandbox/isolation_checks\.c$"), "the same, held against what stands there"),
     (re.compile(r"src/(job_network/netns|cli/doctor/doctor_checks)\.c$"), "settings of the kernel, of no process"),
 ]
 BANNED_NAME = re.compile(r"tmp2\w*|.*[a-z]_1")

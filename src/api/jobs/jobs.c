@@ -11,7 +11,7 @@
 #include "api/jobs/reservations.h"
 #include "api/jobs/start_estimates.h"
 #include "api/jobs/traffic.h"
-#include "api/nodes/serves.h"
+#include "api/nodes/runnable.h"
 #include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "api/request/why.h"
@@ -696,8 +696,8 @@ jobs_send_submission(struct bh_call *call, struct bh_command *command, struct bh
 {
     struct bh_err unserved;
 
-    command->image_away = !bh_serves_image(call, command->spec);
-    if (bh_serves_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
+    command->image_away = !bh_runnable_image(call, command->spec);
+    if (bh_runnable_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
         return jobs_refuse_unserved(call, command, &unserved, err);
     return bh_call_send(call, command, err);
 }

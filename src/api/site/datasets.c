@@ -4,7 +4,7 @@
 
 #include "api/audit/refused_request.h"
 #include "api/documents/job_document.h"
-#include "api/nodes/serves.h"
+#include "api/nodes/runnable.h"
 #include "api/request/reply.h"
 #include "api/request/visible.h"
 
@@ -204,7 +204,7 @@ bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct b
     struct judgement judged;
     bh_rc rc = datasets_judge(call, spec, &request, &judged, err);
 
-    if (rc == BH_OK && !bh_serves_image(call, spec)) { /* the same for who asks, here and in the log */
+    if (rc == BH_OK && !bh_runnable_image(call, spec)) { /* the same for who asks, here and in the log */
         judged = (struct judgement){ .denial = { .verdict = { .reason = BH_DATA_UNKNOWN } } };
         rc = bh_datasets_refuse_image(spec, err);
     }

@@ -3,23 +3,10 @@
 
 #include "engine/state/state_internal.h"
 
-/* The tenant tree, and what it allows.  Tenants are slots here. */
+/* The tenant tree.  Tenants are slots here. */
 
 /* Whether `ancestor` is `tenant` or stands above it. */
 bool bh_tenant_within(const struct bh_engine *engine, uint32_t ancestor, uint32_t tenant);
-
-/* What must stand between the jobs of two tenants. */
-struct bh_separation {
-    enum bh_boundary boundary;
-    bool dedicated; /* not even a common node */
-};
-struct bh_separation bh_tenant_separation(const struct bh_engine *engine, uint32_t a, uint32_t b);
-
-/* The strongest boundary that the tenant or one above it asks for. */
-enum bh_boundary bh_tenant_boundary(const struct bh_engine *engine, uint32_t tenant);
-
-/* The innermost of the tenant and those above it that asks for nodes of its own, or 0. */
-uint32_t bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant);
 
 /* Whether the tenant, or one above it, is being removed. */
 bool bh_tenant_leaving(const struct bh_engine *engine, uint32_t tenant);

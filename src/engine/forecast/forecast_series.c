@@ -9,14 +9,6 @@
 
 const uint32_t bh_forecast_horizon_steps[BH_FORECAST_HORIZONS] = { 2, 6, 48 };
 
-/* Names that are stored: "pieces" is the old word for partitions. */
-const char *const bh_forecast_of_names[BH_FORECAST_OFS] = {
-    [BH_FORECAST_OF_TENANT] = "tenant",
-    [BH_FORECAST_OF_POOL] = "pool",
-    [BH_FORECAST_OF_PARTITIONS] = "pieces",
-    [BH_FORECAST_OF_NODE] = "node",
-};
-
 uint32_t
 bh_forecast_row_horizons(enum bh_forecast_of of)
 {

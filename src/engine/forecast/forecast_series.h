@@ -40,7 +40,6 @@ enum {
 /* Slots ahead: an hour, three and a day of slots of half an hour.  What is acted upon is
  * the first; pools shrink by the last too. */
 extern const uint32_t bh_forecast_horizon_steps[BH_FORECAST_HORIZONS];
-extern const char *const bh_forecast_of_names[BH_FORECAST_OFS];
 
 /* How many of them a series has: a node, of which there are many, the first only. */
 uint32_t bh_forecast_row_horizons(enum bh_forecast_of of);

@@ -17,7 +17,7 @@ struct bh_candidate_starts {
 
 enum { BH_CANDIDATES_CACHE = 16 };
 
-/* Contents are for starts.c. */
+/* Contents are for candidates.c. */
 struct bh_candidates {
     enum bh_gpu_model model;
     uint32_t profile;

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
-#include "engine/account/tenant.h"
+#include "engine/account/separation.h"
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
 
@@ -343,7 +343,7 @@ bh_capacity_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t prof
 {
     if (bh_profile_is_share((bh_profile_id){ profile }))
         return BH_GRADE_F;
-    if (bh_tenant_dedicated(engine, tenant))
+    if (bh_separation_dedicated(engine, tenant))
         return BH_GRADE_A;
     return profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
 }
@@ -361,7 +361,7 @@ capacity_may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint3
         return true;
     if (bh_profile_is_share((bh_profile_id){ profile }))
         grade = BH_GRADE_F;
-    boundary = bh_tenant_separation(engine, a, b).boundary;
+    boundary = bh_separation_between(engine, a, b).boundary;
     if (boundary > BH_BOUNDARY_NONE
         && (bh_share_is_multiplexed((bh_profile_id){ profile })
             || bh_share_is_multiplexed((bh_profile_id){ theirs })))
@@ -439,7 +439,8 @@ bh_capacity_beside(const struct bh_search *search, uint32_t slot, uint32_t profi
 static bool
 capacity_keeps_away(const struct bh_search *search, uint32_t tenant)
 {
-    return tenant != search->tenant && bh_tenant_separation(search->engine, search->tenant, tenant).dedicated;
+    return tenant != search->tenant
+           && bh_separation_between(search->engine, search->tenant, tenant).dedicated;
 }
 
 static bool

@@ -1,6 +1,7 @@
 #include "engine/gpu/dedication.h"
 
 #include "base/assert.h"
+#include "engine/account/separation.h"
 #include "engine/account/tenant.h"
 #include "engine/gpu/ledger.h"
 #include "engine/state/slots.h"
@@ -19,7 +20,7 @@ void
 bh_dedication_arrive(struct bh_engine *engine, uint32_t lease)
 {
     uint32_t node = lease_at(engine, lease)->node;
-    uint32_t tenant = bh_tenant_dedicated(engine, lease_at(engine, lease)->tenant);
+    uint32_t tenant = bh_separation_dedicated(engine, lease_at(engine, lease)->tenant);
 
     BH_ASSERT(lease_at(engine, lease)->id != 0 && node_at(engine, node)->id != 0);
     if (tenant == 0)
@@ -35,7 +36,7 @@ bh_dedication_leave(struct bh_engine *engine, uint32_t lease)
     uint32_t node = lease_at(engine, lease)->node;
 
     BH_ASSERT(lease_at(engine, lease)->id != 0 && node_at(engine, node)->id != 0);
-    if (!bh_tenant_dedicated(engine, lease_at(engine, lease)->tenant))
+    if (!bh_separation_dedicated(engine, lease_at(engine, lease)->tenant))
         return;
     BH_ASSERT(node_at(engine, node)->dedicating > 0);
     if (--node_at(engine, node)->dedicating == 0)
@@ -70,7 +71,7 @@ node_is_right(const struct bh_engine *engine, uint32_t slot)
 
     for (uint32_t at = 0; engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &at);) {
         const struct lease *lease = lease_at(engine, at);
-        uint32_t tenant = bh_tenant_dedicated(engine, lease->tenant);
+        uint32_t tenant = bh_separation_dedicated(engine, lease->tenant);
 
         if (lease->node != slot || lease->state == LEASE_DONE || !tenant)
             continue;

@@ -17,8 +17,8 @@ taken_by_others(const struct bh_search *search, uint64_t gpu_id, uint32_t *ret_n
     return false;
 }
 
-bool
-bh_exclusive_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_neighbor)
+static bool
+exclusive_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -41,8 +41,7 @@ bh_exclusive_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *
 bool
 bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile, uint32_t *ret_neighbor)
 {
-    return bh_profile_is_share((bh_profile_id){ profile })
-           || bh_exclusive_may_carve(search, gpu, ret_neighbor);
+    return bh_profile_is_share((bh_profile_id){ profile }) || exclusive_may_carve(search, gpu, ret_neighbor);
 }
 
 bool
@@ -51,7 +50,7 @@ bh_exclusive_with(const struct bh_engine *engine, uint32_t slot, uint32_t tenant
     struct bh_search search = { .engine = engine, .tenant = tenant_find(engine, tenant_id) };
     uint32_t beside;
 
-    return bh_exclusive_may_carve(&search, slot, &beside);
+    return exclusive_may_carve(&search, slot, &beside);
 }
 
 uint32_t

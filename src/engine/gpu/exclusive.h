@@ -7,17 +7,13 @@
  * driver_fixes.tbl has the reason.  On them a tenant gets new partitions while all leases there
  * are its own, and else only partitions that stand ready. */
 
-/* Whether partitions may be made and destroyed on the GPU for the searching tenant (none: for
- * no tenant yet), without those who are imagined gone.  False: `ret_neighbor` is the job (slot)
- * of another tenant that is in the way. */
-bool bh_exclusive_may_carve(const struct bh_search *search, uint32_t gpu, uint32_t *ret_neighbor);
-
-/* The same for a partition of the profile that would come there: a share is made without the
- * driver, so it may always. */
+/* Whether a partition of the profile may be made or destroyed on the GPU for the searching tenant
+ * (none: for no tenant yet), without those who are imagined gone; a share, which is made without
+ * the driver, always.  False: `ret_neighbor` is the job (slot) of another tenant that is in the way. */
 bool bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
                             uint32_t *ret_neighbor);
 
-/* The same as things stand, for a tenant by its id; 0 is none. */
+/* The same of any MIG instance as things stand, for a tenant by its id; 0 is none. */
 bool bh_exclusive_with(const struct bh_engine *engine, uint32_t gpu, uint32_t tenant_id);
 
 /* A partition of the profile that stands ready for the searching tenant and that the occupancy

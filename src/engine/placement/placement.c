@@ -73,8 +73,9 @@ bh_placement_is_hot(const struct bh_engine *engine, uint32_t node)
     return engine->core.settings.hotspots && node_at(engine, node)->hot;
 }
 
-uint32_t
-bh_placement_idle(const struct bh_engine *engine, const struct bh_assignment *assignment, uint32_t tenant)
+/* The idle partition of the tenant, or of none yet, that stands exactly there (slot), or 0. */
+static uint32_t
+placement_idle(const struct bh_engine *engine, const struct bh_assignment *assignment, uint32_t tenant)
 {
     const struct gpu *gpu = gpu_at(engine, assignment->gpu);
 
@@ -176,7 +177,7 @@ placement_choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t s
         return first;
     for (; starts; starts &= starts - 1) {
         assignment.start = (uint32_t)__builtin_ctz(starts);
-        assignment.reuse = bh_placement_idle(finder->search->engine, &assignment, finder->need->tenant);
+        assignment.reuse = placement_idle(finder->search->engine, &assignment, finder->need->tenant);
         if (assignment.reuse)
             return assignment;
     }
@@ -656,8 +657,8 @@ bh_placement_free(const struct bh_search *search, const struct placement *placem
     if (!bh_partition_fits(&occupancy, model, placement->profile, placement->start))
         return false;
     if (!bh_exclusive_may_stand(search, slot, placement->profile, &beside)
-        && !bh_placement_idle(
-            engine, &(struct bh_assignment){ slot, placement->profile, placement->start, 0 }, search->tenant))
+        && !placement_idle(engine, &(struct bh_assignment){ slot, placement->profile, placement->start, 0 },
+                           search->tenant))
         return false;
     return bh_capacity_beside(search, slot, placement->profile, &beside)
            && bh_capacity_on_node(search, gpu->node, &beside)
@@ -695,7 +696,7 @@ bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const struct 
                                               placements[i].start, 0 };
         if (!assignment->gpu)
             return false;
-        assignment->reuse = bh_placement_idle(engine, assignment, tenant);
+        assignment->reuse = placement_idle(engine, assignment, tenant);
         ret_plan->node = gpu_at(engine, assignment->gpu)->node;
     }
     return count > 0;

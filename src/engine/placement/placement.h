@@ -74,10 +74,6 @@ bool bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const st
 void bh_placement_decide(const struct bh_engine *engine, const struct bh_plan *plan,
                          struct bh_decision *ret_decision);
 
-/* The idle partition of the tenant, or of none yet, that stands exactly there (slot), or 0. */
-uint32_t bh_placement_idle(const struct bh_engine *engine, const struct bh_assignment *assignment,
-                           uint32_t tenant);
-
 /* Whether the GPU is kept for partitions of another size, by the layout of its pool. */
 bool bh_placement_misfits(const struct gpu *gpu, uint32_t profile);
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/account/quota.h"
+#include "engine/account/separation.h"
 #include "engine/account/tenant.h"
 #include "engine/queue/preemptible.h"
 #include "engine/state/gang.h"
@@ -266,7 +267,7 @@ bh_victim_suspends(const struct bh_engine *engine, uint32_t slot, uint32_t for_t
 
     return job->contract == BH_CONTRACT_SUSPEND
            && (engine->core.dedicated == 0
-               || !bh_tenant_separation(engine, job->tenant, for_tenant).dedicated);
+               || !bh_separation_between(engine, job->tenant, for_tenant).dedicated);
 }
 
 /* ---- all of them ---- */

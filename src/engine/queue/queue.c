@@ -215,8 +215,9 @@ bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t slot, struct bh
                                           .cover = (uint8_t)bh_placement_cover(engine, &need) };
 }
 
-void
-bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_queue_entry *ret_entry)
+/* The candidate that a suspended gang is, by its first lease. */
+static void
+queue_entry_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_queue_entry *ret_entry)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
@@ -240,7 +241,7 @@ bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t slot, struct bh_q
     if (job->class)
         bh_queue_entry_of_class(engine, job->class, ret_entry);
     else
-        bh_queue_entry_of_lease(engine, bh_gang_next(engine, slot, 0), ret_entry);
+        queue_entry_of_lease(engine, bh_gang_next(engine, slot, 0), ret_entry);
 }
 
 uint32_t
@@ -293,7 +294,7 @@ build_queue(struct bh_engine *engine)
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
         if (!bh_gang_leads_suspended(engine, slot))
             continue;
-        bh_queue_entry_of_lease(engine, slot, queue_at(engine, count));
+        queue_entry_of_lease(engine, slot, queue_at(engine, count));
         queue_at(engine, count++)->deferred = queue_is_deferred(engine, bh_lease_hint(engine, slot));
     }
     engine->hints.queue_count = count;

@@ -51,10 +51,6 @@ void bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t job, struct 
  * suspended lease's, or 0 when it has one. */
 uint32_t bh_queue_job(struct bh_engine *engine, const struct bh_queue_entry *entry);
 
-/* The candidate that a suspended gang is, by its first lease. */
-void bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t lease,
-                             struct bh_queue_entry *ret_entry);
-
 /* The candidate that a class's head is. */
 void bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t class,
                              struct bh_queue_entry *ret_entry);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "engine/account/separation.h"
 #include "engine/account/tenant.h"
 #include "engine/account/usage.h"
 #include "engine/gpu/host.h"
@@ -455,7 +456,7 @@ bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a, bh_tenant_id b)
 
     if (!one || !other)
         return BH_BOUNDARY_FORTRESS;
-    return bh_tenant_separation(engine, one, other).boundary;
+    return bh_separation_between(engine, one, other).boundary;
 }
 
 enum bh_boundary
@@ -463,7 +464,7 @@ bh_view_strongest(const struct bh_engine *engine, bh_tenant_id id)
 {
     uint32_t slot = tenant_find(engine, id.v);
 
-    return slot ? bh_tenant_boundary(engine, slot) : BH_BOUNDARY_FORTRESS;
+    return slot ? bh_separation_boundary(engine, slot) : BH_BOUNDARY_FORTRESS;
 }
 
 /* ---- the rest ---- */

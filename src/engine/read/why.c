@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/account/quota.h"
+#include "engine/account/separation.h"
 #include "engine/account/tenant.h"
 #include "engine/account/usage.h"
 #include "engine/gpu/gpu_form.h"
@@ -397,7 +398,7 @@ why_holds_at(const struct bh_engine *engine, uint32_t slot, const struct placeme
 
     if (engine->core.dedicated && lease->tenant != tenant && lease->state != LEASE_DONE
         && lease->node == gpu_at(engine, gpu_find(engine, placement->gpu))->node
-        && bh_tenant_separation(engine, tenant, lease->tenant).dedicated)
+        && bh_separation_between(engine, tenant, lease->tenant).dedicated)
         return true;
     for (uint32_t i = 0; i < lease->count; i++)
         if (lease->parts[i] && lease->placements[i].gpu == placement->gpu)

@@ -139,7 +139,4 @@ struct bh_ev_layout {
     uint32_t partition_count;
 };
 
-extern const char *const bh_quota_scope_names[BH_QUOTA_SCOPES];
-extern const char *const bh_layout_mode_names[BH_LAYOUT_MODES];
-
 #endif

@@ -3,8 +3,10 @@
 #include "base/assert.h"
 #include "engine/state/slots.h"
 
-struct bh_effect *
-bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
+/* One more effect for a node (slot); the caller fills in the rest.  There is always
+ * room: events cause few effects, and decisions end before the step is full. */
+static struct bh_effect *
+effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
 {
     struct bh_step *step = work->step;
     struct bh_effect *effect = &step->effects[step->effect_count];
@@ -73,7 +75,7 @@ void
 bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 {
     struct lease *lease = lease_at(work->engine, slot);
-    struct bh_effect *effect = bh_effect_add(work, kind, lease->node);
+    struct bh_effect *effect = effect_add(work, kind, lease->node);
 
     BH_ASSERT(lease->id != 0 && lease->state != LEASE_DONE);
     BH_ASSERT(kind == BH_FX_START || kind == BH_FX_SUSPEND || kind == BH_FX_RESUME || kind == BH_FX_STOP);
@@ -86,7 +88,7 @@ void
 bh_effect_partition(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 {
     struct partition *partition = partition_at(work->engine, slot);
-    struct bh_effect *effect = bh_effect_add(work, kind, gpu_at(work->engine, partition->gpu)->node);
+    struct bh_effect *effect = effect_add(work, kind, gpu_at(work->engine, partition->gpu)->node);
 
     BH_ASSERT(partition->id != 0);
     BH_ASSERT(kind == BH_FX_CARVE || kind == BH_FX_DESTROY);
@@ -113,7 +115,7 @@ void
 bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 {
     struct gpu *gpu = gpu_at(work->engine, slot);
-    struct bh_effect *effect = bh_effect_add(work, kind, gpu->node);
+    struct bh_effect *effect = effect_add(work, kind, gpu->node);
 
     BH_ASSERT(kind == BH_FX_RESET || kind == BH_FX_TEST);
     BH_ASSERT(gpu->health.waiting == 0 && gpu->health.order == 0);
@@ -144,7 +146,7 @@ bh_effect_job(struct work *work, uint32_t slot)
     BH_ASSERT(job->id != 0 && job->state < BH_JOB_STATES);
     BH_ASSERT(job->cause < BH_END_CAUSES && (job->lease == 0 || lease->job == slot));
     if (!effect)
-        effect = bh_effect_add(work, BH_FX_JOB, lease->node);
+        effect = effect_add(work, BH_FX_JOB, lease->node);
     effect->job.v = job->id;
     if (job->lease) {
         effect->lease.v = lease->id;

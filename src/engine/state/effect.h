@@ -5,10 +5,6 @@
 
 /* What the owner must have done: numbered by the record and the position in it. */
 
-/* One more effect for a node (slot); the caller fills in the rest.  There is always
- * room: events cause few effects, and decisions end before the step is full. */
-struct bh_effect *bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node);
-
 /* An effect on a lease (slot), not answered until the lease hears of it. */
 void bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t lease);
 

@@ -33,7 +33,7 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_CHECKED] = "checked",
 };
 
-const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
+static const char *const quota_scope_names[BH_QUOTA_SCOPES] = {
     [BH_QUOTA_SKU] = "sku",
     [BH_QUOTA_MODEL] = "model",
 };
@@ -96,7 +96,7 @@ static const struct bh_field quota_rows[] = {
     BH_F(struct bh_tenant_quota, guarantee, BH_FIELD_U64),
     BH_F(struct bh_tenant_quota, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_tenant_quota, of, BH_FIELD_U32),
-    BH_F_ENUM(struct bh_tenant_quota, scope, bh_quota_scope_names),
+    BH_F_ENUM(struct bh_tenant_quota, scope, quota_scope_names),
     BH_F(struct bh_tenant_quota, withhold, BH_FIELD_U64),
 };
 static const struct bh_fields quota_fields = BH_FIELDS("quota", struct bh_tenant_quota, quota_rows);
@@ -246,7 +246,7 @@ static const struct bh_field move_rows[] = {
                   BH_MOVE_PLACEMENTS_MAX),
 };
 
-const char *const bh_layout_mode_names[BH_LAYOUT_MODES] = {
+static const char *const layout_mode_names[BH_LAYOUT_MODES] = {
     [BH_LAYOUT_UNDECLARED] = "not_said",
     [BH_LAYOUT_DECLARED] = "declared",
     [BH_LAYOUT_ONCE] = "once",
@@ -262,7 +262,7 @@ static const struct bh_fields layout_partition_fields =
 static const struct bh_field layout_rows[] = {
     BH_F(struct bh_ev_layout, apply, BH_FIELD_U32),
     ID32(struct bh_ev_layout, gpu),
-    BH_F_ENUM(struct bh_ev_layout, mode, bh_layout_mode_names),
+    BH_F_ENUM(struct bh_ev_layout, mode, layout_mode_names),
     BH_F_ARRAY_AS(struct bh_ev_layout, partitions, "pieces", partition_count, layout_partition_fields,
                   BH_LAYOUT_MAX),
 };

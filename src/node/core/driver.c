@@ -26,8 +26,8 @@ static const char *const stems[] = {
 #undef DRIVER_LIBRARY
 };
 
-void
-bh_driver_places(const struct bh_conf *conf, struct bh_driver_places *ret_places)
+static void
+driver_list_places(const struct bh_conf *conf, struct bh_driver_places *ret_places)
 {
     struct bh_driver_places places = { .count = 0 };
 
@@ -189,7 +189,7 @@ bh_driver_read_places(struct bh_node *node)
     if (strcmp(node->conf.driver_lib_dir, "none") == 0)
         node->conf.driver_lib_dir = "";
     else if (node->conf.driver_lib_dir[0] == '\0') {
-        bh_driver_places(&node->conf, &places);
+        driver_list_places(&node->conf, &places);
         bh_path_format(parent, sizeof parent, "%.300s/driver", node->conf.state_dir);
         rc = bh_driver_gather(&places, parent, node->driver_folder, &err);
         if (rc == BH_OK)
@@ -205,7 +205,7 @@ bh_node_driver_find(const struct bh_conf *conf, const char *name, struct bh_driv
     struct bh_driver_places places;
 
     ret_paths->count = 0;
-    bh_driver_places(conf, &places);
+    driver_list_places(conf, &places);
     for (uint32_t i = 0; i < places.count; i++) {
         char path[BH_NODE_PATH_MAX], real[PATH_MAX];
         uint32_t at = 0;

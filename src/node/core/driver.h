@@ -19,7 +19,6 @@ struct bh_driver_places {
     const char *items[BH_DRIVER_PLACES_MAX];
     uint32_t count;
 };
-void bh_driver_places(const struct bh_conf *conf, struct bh_driver_places *ret_places);
 
 /* Gather what the first place that has a libcuda.so.1 has, below `parent`.
  * BH_NOT_FOUND: no place has one.  BH_IO, BH_FULL (no room): no folder was made. */

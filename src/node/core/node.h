@@ -10,7 +10,7 @@
 #include "node/core/disk_watch.h"
 #include "node/core/rootfs.h"
 #include "node/core/state.h"
-#include "node/gpu/gpu.h"
+#include "node/gpu/gpu_client.h"
 #include "ports/device.h"
 #include "ports/runtime.h"
 #include "runtime/sealed.h"

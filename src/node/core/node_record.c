@@ -83,7 +83,7 @@ static const struct bh_field record_rows[] = {
     BH_F(struct bh_node_record, tenant, BH_FIELD_U32),
     BH_F(struct bh_node_record, why, BH_FIELD_STR),
 };
-const struct bh_fields bh_node_record_fields = BH_FIELDS("note", struct bh_node_record, record_rows);
+static const struct bh_fields node_record_fields = BH_FIELDS("note", struct bh_node_record, record_rows);
 
 bh_rc
 bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record,
@@ -93,7 +93,7 @@ bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_rec
     struct bh_buf text;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_json_encode(&text, &bh_node_record_fields, record);
+    bh_json_encode(&text, &node_record_fields, record);
     if (text.overflow)
         return bh_err_set(err, BH_FULL, "journal note is too long");
     return bh_order_journal_append(journal, text.bytes, text.length, err);
@@ -105,5 +105,5 @@ bh_node_record_decode(const char *payload, size_t length, struct bh_node_record 
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
 
-    return bh_json_decode(payload, length, &bh_node_record_fields, ret_record, arena, err);
+    return bh_json_decode(payload, length, &node_record_fields, ret_record, arena, err);
 }

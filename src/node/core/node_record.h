@@ -93,8 +93,6 @@ struct bh_node_record {
     uint32_t pid_count;
 };
 
-extern const struct bh_fields bh_node_record_fields;
-
 /* Append a note to the journal, not yet durable. */
 BH_MUST_USE bh_rc bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record,
                                         struct bh_err *err);

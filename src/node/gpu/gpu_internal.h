@@ -4,10 +4,10 @@
 #include <sys/types.h>
 
 #include "node/gpu/cpu_wait.h"
-#include "node/gpu/gpu.h"
+#include "node/gpu/gpu_client.h"
 #include "wire/frame_io.h"
 
-/* What gpu.c, gpu_process.c (the life of a child) and gpu_watch.c share. */
+/* The struct of a client, for the files that serve it. */
 
 enum { BH_GPU_RESPONSE_MAX = 1 << 16 }; /* bytes of an answer without long lists, decoded */
 
@@ -42,26 +42,5 @@ struct bh_gpu_client {
     uint32_t hidden[BH_GPU_HIDDEN_MAX]; /* minors of the GPUs that the children do not see */
     uint32_t hidden_count;
 };
-
-/* Asserts what holds of it between two calls. */
-void bh_gpu_client_assert(const struct bh_gpu_client *client);
-
-/* `watcher`: whose child it is; NULL for one that answers.  BH_UNAVAILABLE. */
-BH_MUST_USE bh_rc bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child,
-                               const struct bh_gpu_watcher *watcher, struct bh_err *err);
-
-/* Kill a child and forget it, without waiting. */
-void bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child);
-
-/* Wait until a frame came.  BH_TIMEOUT, BH_UNAVAILABLE (closed), BH_INVALID, BH_IO. */
-BH_MUST_USE bh_rc bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
-                                     struct bh_err *err);
-
-int bh_gpu_ms_left(bh_ns deadline);
-
-bool bh_gpu_is_hidden(const struct bh_gpu_client *client, uint32_t minor);
-
-/* The port's next_event. */
-bh_rc bh_gpu_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err);
 
 #endif

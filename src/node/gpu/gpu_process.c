@@ -1,5 +1,5 @@
-#include <errno.h>
-#include <poll.h>
+#include "node/gpu/gpu_process.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/process.h"
-#include "node/gpu/gpu_internal.h"
 
 static void
 gpu_child_assert(const struct bh_gpu_child *child)
@@ -143,37 +142,6 @@ bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const str
     }
     child->link = bh_link_new(pair[0]);
     return BH_OK;
-}
-
-int
-bh_gpu_ms_left(bh_ns deadline)
-{
-    bh_ns now = bh_time_monotonic();
-
-    return now >= deadline ? 0 : (int)((deadline - now + BH_NS_PER_MS - 1) / BH_NS_PER_MS);
-}
-
-bh_rc
-bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame, struct bh_err *err)
-{
-    for (;;) {
-        struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };
-        bh_rc rc = bh_link_next(link, ret_frame, err);
-        int left = bh_gpu_ms_left(deadline), n;
-
-        if (rc != BH_NOT_FOUND)
-            return rc;
-        n = poll(&ready, 1, left);
-        if (n < 0 && errno != EINTR)
-            return bh_err_errno(err, "cannot wait for the gpu child");
-        if (n == 0 && left == 0)
-            return bh_err_set(err, BH_TIMEOUT, "no answer in time");
-        rc = n > 0 && (ready.revents & POLLOUT) ? bh_link_flush(link, err) : BH_OK;
-        if (rc == BH_OK && n > 0 && (ready.revents & (POLLIN | POLLHUP | POLLERR)))
-            rc = bh_link_readable(link, err);
-        if (rc != BH_OK)
-            return rc;
-    }
 }
 
 bool

@@ -1,11 +1,13 @@
+#include "node/gpu/gpu_watch.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
-#include "node/gpu/gpu_internal.h"
-#include "node/gpu/gpu_message.h"
+#include "node/gpu/gpu_deadline.h"
+#include "node/gpu/gpu_process.h"
 
 void
 bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t minor)

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "node/common/path.h"
 #include "node/core/driver.h"
-#include "node/sandbox/inspect.h"
+#include "node/sandbox/isolation_checks.h"
 
 enum { PIDS = 256 };
 #define POLL_INTERVAL (2 * BH_NS_PER_MS)
@@ -91,7 +91,7 @@ scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
     struct bh_report report;
     bh_rc rc;
 
-    if (!bh_inspect_helper(node, run->helper, &report) || bh_report_is_trespass(&report))
+    if (!bh_isolation_checks_of_helper(node, run->helper, &report) || bh_report_is_trespass(&report))
         return; /* looked at again: who trespasses is ended meanwhile */
     rc = bh_report_result(&report) == BH_CHECK_PASS
              ? bh_helper_sandbox_release(run->helper, &run->why)

@@ -33,7 +33,7 @@ BH_MUST_USE bh_rc bh_helper_sandbox_start(struct bh_node *node,
                                           const struct bh_helper_sandbox_request *request,
                                           struct bh_helper_sandbox **ret_helper, struct bh_err *err);
 
-/* Once its process 1 waits: what its sandbox was built for, for bh_inspect_helper; else NULL. */
+/* Once its process 1 waits: what its sandbox was built for, for bh_isolation_checks_of_helper; else NULL. */
 const struct bh_job *bh_helper_sandbox_await(const struct bh_node *node, struct bh_helper_sandbox *helper,
                                              pid_t *ret_init);
 

@@ -3,18 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
-#include "base/num.h"
 #include "base/proc.h"
 #include "bulkhead/share_socket.h"
 #include "model/image.h"
-#include "model/spec.h"
 #include "node/common/image_record.h"
 #include "node/common/path.h"
 #include "node/common/uid_ranges.h"
@@ -23,280 +19,26 @@
 #include "node/core/scratch.h"
 #include "node/placement/devices.h"
 #include "node/placement/share_slot.h"
-#include "node/sandbox/evidence.h"
 #include "node/sandbox/network.h"
+#include "node/sandbox/sandbox_mounts.h"
+#include "node/sandbox/sandbox_spec_internal.h"
 #include "node/sandbox/store.h"
 #include "node/share/share_lease.h"
 #include "runtime/oci.h"
 
-enum {
-    MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX,
-    DEVICES_MAX = 2 + 3 * BH_WIRE_PARTITIONS_MAX,
-    ENV_MAX = 2200,
-    CLONES_MAX = 200
-};
-
-struct spec {
-    struct bh_node *node;
-    const struct bh_msg_start *start;
-    const struct bh_msg_network *network;
-    const struct bh_job *job;
-    struct bh_arena *arena;
-    struct bh_sandbox *sandbox;
-    struct bh_sandbox_mount *mounts;
-    struct bh_sandbox_device *devices;
-    uint32_t clone_count;
-    struct bh_image_record image; /* of an image of the store; else nothing */
-    char *record;
-};
-
-static bh_rc
-spec_out_of_space(struct bh_err *err)
-{
-    return bh_err_set(err, BH_FULL, "the order is too long");
-}
-
-static bh_rc
-spec_add_mount(struct spec *spec, const char *source, const char *target, bool write, struct bh_err *err)
-{
-    if (!source || !target || spec->sandbox->mount_count >= MOUNTS_MAX - BH_DRIVER_COVERS_MAX)
-        return spec_out_of_space(err);
-    spec->mounts[spec->sandbox->mount_count++] = (struct bh_sandbox_mount){ source, target, write };
-    return BH_OK;
-}
-
-/* A new folder of the bundle that a mount can be put on. */
-static bh_rc
-spec_make_place(struct spec *spec, char **ret_place, struct bh_err *err)
-{
-    char *place = bh_arena_printf(spec->arena, "%s/m%u", spec->sandbox->bundle, spec->clone_count);
-
-    if (!place || spec->clone_count == CLONES_MAX)
-        return spec_out_of_space(err);
-    if (mkdir(place, 0711) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "make folder %s", place);
-    spec->clone_count++;
-    *ret_place = place;
-    return BH_OK;
-}
-
-/* A folder that others see, too, read-only: across a boundary that is hard or stronger through an
- * overlay of the job's own, so that its inodes are nobody else's: what is watched or locked there
- * is this job's alone (docs/adr/0058).  A file system that cannot stand below an overlay is
- * refused: the boundary would not hold. */
-static bh_rc
-spec_add_shared(struct spec *spec, const char *source, const char *target, struct bh_err *err)
-{
-    char empty[BH_NODE_PATH_MAX], below[BH_PROC_PATH_MAX], options[BH_NODE_PATH_MAX + 128];
-    BH_AUTO(bh_fd_close) int fd = -1;
-    char *place = NULL;
-    bh_rc rc;
-
-    if (!bh_evidence_is_needed(spec->start->boundary) || !source)
-        return spec_add_mount(spec, source, target, false, err);
-    fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOTDIR ? spec_add_mount(spec, source, target, false, err)
-                                : bh_err_errno(err, "open %s", source);
-    bh_path_format(empty, sizeof empty, "%s/empty", spec->sandbox->bundle);
-    bh_proc_fd_path(fd, below);
-    bh_path_format(options, sizeof options, "lowerdir=%s:%s", empty, below);
-    rc = bh_dir_make(empty, 0755, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = spec_make_place(spec, &place, err);
-    if (rc != BH_OK)
-        return rc;
-    if (mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
-        bh_err_errno(err, "mount %s with its own inodes", source);
-        rc = bh_err_hint(
-            err,
-            "its file system cannot be below an overlay: use a different one, or ask for a boundary below "
-            "hard");
-    }
-    if (rc != BH_OK)
-        return rc;
-    return spec_add_mount(spec, place, target, false, err);
-}
-
-/* ---- mounts that the job asks for ---- */
-
-static bool
-spec_is_at_or_below(const char *path, const char *folder)
-{
-    size_t length = strlen(folder);
-
-    return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/');
-}
-
-/* The place of a mount must not lie in another one: it would be made, and looked up, among
- * somebody else's files. */
-static bh_rc
-spec_check_apart(const struct spec *spec, const char *target, struct bh_err *err)
-{
-    for (uint32_t i = 0; i < spec->sandbox->mount_count; i++) {
-        const char *other = spec->mounts[i].target;
-
-        if (spec_is_at_or_below(target, other) || spec_is_at_or_below(other, target))
-            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s overlap", target, other);
-    }
-    return BH_OK;
-}
-
-/* Whether a mount of the job's shows the folder where it is on this machine. */
-static bool
-sandbox_spec_is_shown(const struct spec *spec, const char *cwd)
-{
-    const struct bh_msg_mount *mounts = spec->start->mounts.items;
-
-    for (uint32_t i = 0; i < spec->start->mounts.count; i++) {
-        if (strcmp(mounts[i].source, mounts[i].target) == 0 && spec_is_at_or_below(cwd, mounts[i].target))
-            return true;
-    }
-    return false;
-}
-
-static bool
-spec_may_write(const struct spec *spec)
-{
-    uid_t uid = spec->start->submitter_uid;
-
-    return bh_path_is_person(uid) && uid >= spec->node->conf.write_uid_min;
-}
-
-/* The folder by descriptor, and in request->write whether it may be written. */
-static bh_rc
-spec_open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fall_back, int *ret_fd,
-                struct bh_err *err)
-{
-    uid_t least = spec->node->conf.write_uid_min;
-    bool writes = spec_may_write(spec);
-    bh_rc rc;
-
-    if (request->write && !writes && !may_fall_back) {
-        bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path, request->uid);
-        return bh_err_hint(err, "write_uid_min in node.conf is %u", least);
-    }
-    if (!writes)
-        request->write = false;
-    rc = bh_path_open(request, ret_fd, err);
-    if (rc == BH_DENIED && request->write && may_fall_back) {
-        request->write = false;
-        rc = bh_path_open(request, ret_fd, err);
-    }
-    return rc;
-}
-
-/* A mount of the submitter's is resolved with his eyes and copied to a place that only
- * root reaches, so that nothing can be exchanged between the check and the use.  Files
- * of a system user are never written: set-uid programs could be left there. */
-static bh_rc
-spec_clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_back, struct bh_err *err)
-{
-    const struct bh_msg_start *start = spec->start;
-    struct bh_path_owner owner = { start->submitter_uid,
-                                   spec->sandbox->uid_base + spec->sandbox->uid,
-                                   start->submitter_gid,
-                                   spec->sandbox->uid_base + spec->sandbox->gid,
-                                   1,
-                                   .same_below = spec->sandbox->uid_base };
-    struct bh_path_request request = {
-        wanted->source,       "mount_roots",        &spec->node->conf.mount_roots,
-        start->submitter_uid, start->submitter_gid, wanted->write
-    };
-    BH_AUTO(bh_fd_close) int fd = -1;
-    char *place = NULL;
-    bh_rc rc = spec_open_asked(spec, &request, may_fall_back, &fd, err);
-
-    if (rc == BH_OK)
-        rc = spec_make_place(spec, &place, err);
-    if (rc == BH_OK)
-        rc = bh_path_clone(fd, place, request.write, spec_may_write(spec) ? &owner : NULL, err);
-    if (rc == BH_UNAVAILABLE && (may_fall_back || !request.write)) {
-        request.write = false;
-        rc = bh_path_clone(fd, place, false, NULL, err);
-    }
-    if (rc != BH_OK)
-        return rc;
-    if (wanted->write && !request.write)
-        snprintf(spec->record, 200, "%.120s is read-only for this job", wanted->source);
-    return request.write ? spec_add_mount(spec, place, wanted->target, true, err)
-                         : spec_add_shared(spec, place, wanted->target, err);
-}
-
-static bh_rc
-spec_put_asked_mounts(struct spec *spec, struct bh_err *err)
-{
-    const struct bh_msg_mount *mounts = spec->start->mounts.items;
-    bh_rc rc = BH_OK;
-
-    for (uint32_t i = 0; i < spec->start->mounts.count && rc == BH_OK; i++) {
-        rc = bh_path_target_check(mounts[i].target, err);
-        if (rc == BH_OK)
-            rc = spec_check_apart(spec, mounts[i].target, err);
-        if (rc == BH_OK)
-            rc = spec_clone_mount(spec, &mounts[i], false, err);
-        if (rc != BH_OK)
-            return bh_err_wrap(err, "mounts[%u]", i);
-    }
-    return rc;
-}
-
-/* What the image says, where the sandbox does not put something else there. */
-static const char *
-spec_usual_cwd(const struct spec *spec)
-{
-    static const char *const covered[] = { "/tmp", "/dev", "/proc", "/sys" };
-    const char *cwd = spec->image.cwd;
-
-    for (size_t i = 0; i < BH_COUNT(covered) && cwd; i++)
-        if (spec_is_at_or_below(cwd, covered[i]))
-            cwd = NULL;
-    return cwd ? cwd : "/tmp";
-}
-
-/* One that the submitter has, and not the sandbox. */
-static bh_rc
-spec_put_own_cwd(struct spec *spec, const char *cwd, struct bh_err *err)
-{
-    struct bh_msg_mount wanted = { cwd, cwd, true };
-    bh_rc rc = bh_path_target_check(cwd, err);
-
-    if (rc != BH_OK || sandbox_spec_is_shown(spec, cwd))
-        return rc;
-    rc = spec_check_apart(spec, cwd, err);
-    return rc == BH_OK ? spec_clone_mount(spec, &wanted, true, err) : rc;
-}
-
-static bh_rc
-spec_put_cwd(struct spec *spec, struct bh_err *err)
-{
-    const char *cwd = spec->start->cwd;
-    bh_rc rc;
-
-    spec->sandbox->cwd = spec_usual_cwd(spec);
-    if (!cwd || !*cwd)
-        return BH_OK;
-    if (!bh_cwd_is_own(cwd)) {
-        rc = spec_put_own_cwd(spec, cwd, err);
-        if (rc != BH_OK)
-            return bh_err_wrap(err, "cwd");
-    }
-    spec->sandbox->cwd = cwd;
-    return BH_OK;
-}
+enum { DEVICES_MAX = 2 + 3 * BH_WIRE_PARTITIONS_MAX, ENV_MAX = 2200 };
 
 /* ---- the root ---- */
 
 static bh_rc
-spec_put_host_root(struct spec *spec, struct bh_err *err)
+spec_put_host_root(struct sandbox_spec *spec, struct bh_err *err)
 {
     uint32_t count;
     const struct bh_sandbox_mount *parts = bh_rootfs_mounts(spec->node->rootfs, &count);
     bh_rc rc = bh_rootfs_make_root(spec->node->rootfs, spec->sandbox->rootfs, err);
 
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = spec_add_shared(spec, parts[i].source, parts[i].target, err);
+        rc = bh_sandbox_mounts_add_shared(spec, parts[i].source, parts[i].target, err);
     return rc;
 }
 
@@ -317,7 +59,7 @@ spec_check_image(int image, const char *path, struct bh_err *err)
 
 /* A folder of the node, as the submitter sees it. */
 static bh_rc
-spec_open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct bh_err *err)
+spec_open_folder_image(const struct sandbox_spec *spec, const char *path, int *ret_fd, struct bh_err *err)
 {
     struct bh_path_request request = { path,
                                        "image_roots",
@@ -332,7 +74,7 @@ spec_open_folder_image(const struct spec *spec, const char *path, int *ret_fd, s
 /* An image of the tenant's store, its files shown with the job's own ids where the file system
  * can do that; else they belong to nobody, and what only their owner may read stays closed. */
 static bh_rc
-spec_open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
+spec_open_stored_image(struct sandbox_spec *spec, int *ret_fd, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
     uint32_t from = bh_uid_range_first(conf, bh_uid_range_of_images(conf)), to = spec->sandbox->uid_base;
@@ -344,7 +86,7 @@ spec_open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    rc = spec_make_place(spec, &place, err);
+    rc = bh_sandbox_mounts_make_place(spec, &place, err);
     if (rc != BH_OK)
         return rc;
     bh_path_format(path, sizeof path, "%s/rootfs", folder);
@@ -362,7 +104,7 @@ spec_open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
 
 /* Who the job is, what it runs and where, as far as its image says. */
 static bh_rc
-spec_read_image(struct spec *spec, struct bh_err *err)
+spec_read_image(struct sandbox_spec *spec, struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
     bh_rc rc;
@@ -385,7 +127,7 @@ spec_read_image(struct spec *spec, struct bh_err *err)
 
 /* The image with, above it, the places that this job mounts on: both read-only. */
 static bh_rc
-spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
+spec_put_image_root(struct sandbox_spec *spec, const char *image, struct bh_err *err)
 {
     static const char *const places[] = { "/proc",          "/sys",          "/dev",           "/tmp",
                                           BH_ROOTFS_DRIVER, BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
@@ -421,7 +163,7 @@ spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
 }
 
 static bh_rc
-spec_put_root(struct spec *spec, struct bh_err *err)
+spec_put_root(struct sandbox_spec *spec, struct bh_err *err)
 {
     const char *image = spec->start->image;
     bh_rc rc;
@@ -437,7 +179,7 @@ spec_put_root(struct spec *spec, struct bh_err *err)
 /* ---- scratch ---- */
 
 static bh_rc
-spec_put_scratch(struct spec *spec, struct bh_err *err)
+spec_put_scratch(struct sandbox_spec *spec, struct bh_err *err)
 {
     uint32_t owner = spec->sandbox->uid_base + spec->sandbox->uid;
     char *place = NULL;
@@ -445,19 +187,19 @@ spec_put_scratch(struct spec *spec, struct bh_err *err)
 
     if (spec->start->scratch_bytes == 0)
         return BH_OK;
-    rc = spec_make_place(spec, &place, err);
+    rc = bh_sandbox_mounts_make_place(spec, &place, err);
     if (rc == BH_OK)
         rc = bh_scratch_mount(spec->node, spec->start->lease, place, owner, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "scratch");
-    return spec_add_mount(spec, place, BH_SCRATCH_TARGET, true, err);
+    return bh_sandbox_mounts_add(spec, place, BH_SCRATCH_TARGET, true, err);
 }
 
 /* ---- devices and what comes with them ---- */
 
 /* One mount of the driver's, copied like a job's own: its folder may be root's alone. */
 static bh_rc
-spec_add_driver_mount(struct spec *spec, const char *text, const struct bh_node_partition *partition,
+spec_add_driver_mount(struct sandbox_spec *spec, const char *text, const struct bh_node_partition *partition,
                       struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
@@ -473,21 +215,22 @@ spec_add_driver_mount(struct spec *spec, const char *text, const struct bh_node_
     if (write)
         *options = '\0';
     if (!source || !target)
-        return spec_out_of_space(err);
+        return sandbox_spec_out_of_space(err);
     fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return bh_err_errno(err, "open %s of job_driver_mount", source);
-    rc = spec_make_place(spec, &place, err);
+    rc = bh_sandbox_mounts_make_place(spec, &place, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_path_clone(fd, place, write, NULL, err);
     if (rc != BH_OK)
         return rc;
-    return spec_add_mount(spec, place, target, write, err);
+    return bh_sandbox_mounts_add(spec, place, target, write, err);
 }
 
 static bh_rc
-spec_add_driver_mounts(struct spec *spec, const struct bh_node_partition *partition, struct bh_err *err)
+spec_add_driver_mounts(struct sandbox_spec *spec, const struct bh_node_partition *partition,
+                       struct bh_err *err)
 {
     const struct bh_param_list *templates = &spec->node->conf.job_driver_mount;
     bh_rc rc = BH_OK;
@@ -498,7 +241,7 @@ spec_add_driver_mounts(struct spec *spec, const struct bh_node_partition *partit
 }
 
 static bh_rc
-sandbox_spec_put_partitions(struct spec *spec, struct bh_err *err)
+sandbox_spec_put_partitions(struct sandbox_spec *spec, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -511,19 +254,19 @@ sandbox_spec_put_partitions(struct spec *spec, struct bh_err *err)
 /* ---- what the job runs ---- */
 
 static bh_rc
-spec_add_env(struct spec *spec, const char *text, struct bh_err *err)
+spec_add_env(struct sandbox_spec *spec, const char *text, struct bh_err *err)
 {
     struct bh_texts *env = &spec->sandbox->env;
 
     if (!text || env->count == ENV_MAX)
-        return spec_out_of_space(err);
+        return sandbox_spec_out_of_space(err);
     env->items[env->count++] = text;
     return BH_OK;
 }
 
 /* An image's folders of programs and libraries come behind those that Bulkhead adds. */
 static bh_rc
-spec_add_image_env(struct spec *spec, const char *text, struct bh_err *err)
+spec_add_image_env(struct sandbox_spec *spec, const char *text, struct bh_err *err)
 {
     static const char *const joined[][2] = { { "PATH=", BH_ROOTFS_TOOLS },
                                              { "LD_LIBRARY_PATH=", BH_ROOTFS_DRIVER } };
@@ -541,7 +284,7 @@ spec_add_image_env(struct spec *spec, const char *text, struct bh_err *err)
 
 /* The usual, the image's, the user's, Bulkhead's: of those that stand twice the last counts. */
 static bh_rc
-spec_put_env(struct spec *spec, struct bh_err *err)
+spec_put_env(struct sandbox_spec *spec, struct bh_err *err)
 {
     const struct bh_msg_start *start = spec->start;
     struct bh_arena *arena = spec->arena;
@@ -603,7 +346,7 @@ spec_drop_overridden(struct bh_texts *env)
 }
 
 static bh_rc
-spec_put_args(struct spec *spec, struct bh_err *err)
+spec_put_args(struct sandbox_spec *spec, struct bh_err *err)
 {
     const struct bh_texts *wanted = spec->start->args.count ? &spec->start->args : &spec->image.command;
     struct bh_texts *args = &spec->sandbox->args;
@@ -614,7 +357,7 @@ spec_put_args(struct spec *spec, struct bh_err *err)
     }
     args->items = bh_arena_alloc(spec->arena, (wanted->count + 3) * sizeof *args->items);
     if (!args->items)
-        return spec_out_of_space(err);
+        return sandbox_spec_out_of_space(err);
     args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
     if (spec->start->stdio == BH_STDIO_TERMINAL)
         args->items[args->count++] = "--tty";
@@ -627,7 +370,7 @@ spec_put_args(struct spec *spec, struct bh_err *err)
 /* ---- all of it ---- */
 
 static bh_rc
-sandbox_spec_put_names(struct spec *spec, struct bh_err *err)
+sandbox_spec_put_names(struct sandbox_spec *spec, struct bh_err *err)
 {
     struct bh_sandbox *sandbox = spec->sandbox;
     char id[32], bundle[BH_NODE_PATH_MAX];
@@ -640,19 +383,19 @@ sandbox_spec_put_names(struct spec *spec, struct bh_err *err)
     sandbox->cgroup = bh_arena_printf(spec->arena, "%s/%s", spec->node->conf.cgroup_parent, id);
     sandbox->hostname = bh_arena_printf(spec->arena, "job-%" PRIu64, spec->start->job);
     sandbox->uid_base = spec->node->conf.uid_base + BH_OCI_ID_RANGE * spec->job->record.slot;
-    sandbox->mounts = spec->mounts = bh_arena_alloc(spec->arena, MOUNTS_MAX * sizeof *spec->mounts);
+    sandbox->mounts = spec->mounts = bh_arena_alloc(spec->arena, SANDBOX_MOUNTS_MAX * sizeof *spec->mounts);
     sandbox->devices = spec->devices = bh_arena_alloc(spec->arena, DEVICES_MAX * sizeof *spec->devices);
     sandbox->env.items = bh_arena_alloc(spec->arena, ENV_MAX * sizeof *sandbox->env.items);
     if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup || !sandbox->hostname
         || !spec->mounts || !spec->devices || !sandbox->env.items)
-        return spec_out_of_space(err);
+        return sandbox_spec_out_of_space(err);
     /* A file system of its own: how much is free on one that jobs share tells each of them when
      * others start (statvfs). */
     return bh_path_mount_tmpfs("bulkhead-box", bundle, 0711, err);
 }
 
 static bh_rc
-spec_make_places(struct spec *spec, struct bh_err *err)
+spec_make_places(struct sandbox_spec *spec, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -663,7 +406,7 @@ spec_make_places(struct spec *spec, struct bh_err *err)
 
 /* A namespace of its own that can be reached, and what is read to find others. */
 static bh_rc
-spec_put_network(struct spec *spec, struct bh_err *err)
+spec_put_network(struct sandbox_spec *spec, struct bh_err *err)
 {
     const struct bh_networks_request request = { spec->start, spec->network, spec->job,
                                                  spec->sandbox->bundle };
@@ -678,35 +421,35 @@ spec_put_network(struct spec *spec, struct bh_err *err)
     spec->sandbox->network = bh_arena_printf(spec->arena, "%s/space", spec->sandbox->bundle);
     spec->sandbox->sys = bh_arena_printf(spec->arena, "%s/sys", spec->sandbox->bundle);
     for (uint32_t i = 0; i < files.count && rc == BH_OK; i++)
-        rc =
-            spec_add_mount(spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle, files.names[i]),
-                           bh_arena_printf(spec->arena, "/etc/%s", files.names[i]), false, err);
-    return spec->sandbox->network && spec->sandbox->sys ? rc : spec_out_of_space(err);
+        rc = bh_sandbox_mounts_add(
+            spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle, files.names[i]),
+            bh_arena_printf(spec->arena, "/etc/%s", files.names[i]), false, err);
+    return spec->sandbox->network && spec->sandbox->sys ? rc : sandbox_spec_out_of_space(err);
 }
 
 /* An image lacks Bulkhead's folders below /usr/local; the host's has them. */
 static bh_rc
-spec_put_own_folders(struct spec *spec, struct bh_err *err)
+spec_put_own_folders(struct sandbox_spec *spec, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
-    bh_rc rc = spec_add_shared(
+    bh_rc rc = bh_sandbox_mounts_add_shared(
         spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec", spec->node->sandboxes),
         BH_ROOTFS_LIBEXEC, err);
 
     if (rc != BH_OK)
         return rc;
     if (*conf->driver_lib_dir && !bh_node_share_is(spec->job))
-        rc = spec_add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
+        rc = bh_sandbox_mounts_add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
     if (rc != BH_OK)
         return rc;
     if (*conf->tools_dir)
-        return spec_add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
+        return bh_sandbox_mounts_add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
     return BH_OK;
 }
 
 /* The shim in the driver's place, the door, and the driver behind it. */
 static bh_rc
-spec_put_share(struct spec *spec, struct bh_err *err)
+spec_put_share(struct sandbox_spec *spec, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
     char socket_dir[BH_NODE_PATH_MAX];
@@ -716,14 +459,14 @@ spec_put_share(struct spec *spec, struct bh_err *err)
     if (!bh_node_share_is(spec->job))
         return BH_OK;
     bh_node_share_socket_dir(spec->node, spec->job->record.lease, socket_dir);
-    rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false,
-                        err);
+    rc = bh_sandbox_mounts_add(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR,
+                               false, err);
     if (rc != BH_OK)
         return rc;
-    rc = spec_add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
+    rc = bh_sandbox_mounts_add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
     if (rc != BH_OK)
         return rc;
-    rc = spec_add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
+    rc = bh_sandbox_mounts_add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_image_is_own(spec->start->image)) {
@@ -737,15 +480,22 @@ spec_put_share(struct spec *spec, struct bh_err *err)
 enum { HOST = 1, IMAGE = 2, BOTH = HOST | IMAGE };
 static const struct {
     int with;
-    bh_rc (*put)(struct spec *, struct bh_err *);
+    bh_rc (*put)(struct sandbox_spec *, struct bh_err *);
 } steps[] = {
-    { BOTH, sandbox_spec_put_names }, { BOTH, spec_read_image },
-    { HOST, spec_put_root },          { BOTH, sandbox_spec_put_partitions },
-    { BOTH, spec_put_scratch },       { BOTH, spec_put_asked_mounts },
-    { BOTH, spec_put_cwd },           { BOTH, spec_put_share },
-    { IMAGE, spec_put_root },         { IMAGE, spec_put_own_folders },
-    { HOST, spec_make_places },       { BOTH, spec_put_args },
-    { BOTH, spec_put_env },           { BOTH, spec_put_network },
+    { BOTH, sandbox_spec_put_names },
+    { BOTH, spec_read_image },
+    { HOST, spec_put_root },
+    { BOTH, sandbox_spec_put_partitions },
+    { BOTH, spec_put_scratch },
+    { BOTH, bh_sandbox_mounts_put_asked },
+    { BOTH, bh_sandbox_mounts_put_cwd },
+    { BOTH, spec_put_share },
+    { IMAGE, spec_put_root },
+    { IMAGE, spec_put_own_folders },
+    { HOST, spec_make_places },
+    { BOTH, spec_put_args },
+    { BOTH, spec_put_env },
+    { BOTH, spec_put_network },
 };
 
 bh_rc
@@ -753,13 +503,13 @@ bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request, struct bh_s
                       char ret_remark[200], struct bh_err *err)
 {
     const struct bh_msg_start *start = request->start;
-    struct spec spec = { .node = request->node,
-                         .start = start,
-                         .job = request->job,
-                         .network = bh_networks_wanted(request->start),
-                         .arena = request->arena,
-                         .sandbox = ret_sandbox,
-                         .record = ret_remark };
+    struct sandbox_spec spec = { .node = request->node,
+                                 .start = start,
+                                 .job = request->job,
+                                 .network = bh_networks_wanted(request->start),
+                                 .arena = request->arena,
+                                 .sandbox = ret_sandbox,
+                                 .record = ret_remark };
     bool image = bh_image_is_own(start->image);
     bh_rc rc;
 
@@ -784,7 +534,7 @@ bh_sandbox_spec_remove(const struct bh_node *node, uint64_t lease)
     char bundle[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
 
     bh_node_job_bundle(node, lease, bundle);
-    for (uint32_t i = 0; i < CLONES_MAX; i++) {
+    for (uint32_t i = 0; i < SANDBOX_CLONES_MAX; i++) {
         bh_path_format(path, sizeof path, "%s/m%u", bundle, i);
         if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno == ENOENT)
             break;

@@ -134,7 +134,7 @@ bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_r
     memset(ret_report, 0, sizeof *ret_report);
     if (fd < 0)
         return false;
-    bh_inspect(node, job, init, ret_report);
+    bh_isolation_checks_of_job(node, job, init, ret_report);
     if (bh_report_result(ret_report) != BH_CHECK_PASS
         && (bh_process_is_ending(init) || poll(&ended, 1, 0) > 0))
         return false; /* what was read of it is of its end */

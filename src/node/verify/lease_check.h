@@ -2,7 +2,7 @@
 #define BH_NODE_VERIFY_LEASE_CHECK_H
 
 #include "node/core/node.h"
-#include "node/sandbox/inspect.h"
+#include "node/sandbox/isolation_checks.h"
 
 /* Isolation checks of running leases, and what follows from them for the lease alone
  * (node/sandbox/evidence.h).

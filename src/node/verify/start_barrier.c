@@ -14,7 +14,7 @@
 #include "model/job.h"
 #include "node/core/state_check.h"
 #include "node/job/order_answer.h"
-#include "node/sandbox/inspect.h"
+#include "node/sandbox/isolation_checks.h"
 #include "node/sandbox/process.h"
 #include "node/verify/verify.h"
 #include "node/verify/verify_fence.h"
@@ -81,7 +81,7 @@ inspect(struct bh_node *node, struct bh_job *job, int fd, pid_t init)
     struct pollfd ended = { .fd = fd, .events = POLLIN };
     struct bh_report report;
 
-    bh_inspect(node, job, init, &report);
+    bh_isolation_checks_of_job(node, job, init, &report);
     if (bh_report_result(&report) != BH_CHECK_PASS) {
         if (bh_process_is_ending(init) || poll(&ended, 1, 0) > 0)
             job->barrier_at = 0; /* it was ended before its command began: its end answers */

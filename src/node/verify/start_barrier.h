@@ -4,7 +4,7 @@
 #include "node/core/node.h"
 
 /* The start barrier: before a job's command begins, its sandbox is inspected from outside
- * (node/sandbox/inspect.h).
+ * (node/sandbox/isolation_checks.h).
  *
  * bulkhead-init, when everything about it stands as it will for the job, waits for a signal.  The
  * node inspects, and lets it go, or ends it (node/sandbox/evidence.h says what else follows).  So no lease

@@ -25,7 +25,7 @@
 #include "node/placement/placement.h"
 #include "node/placement/reset_hold.h"
 #include "node/sandbox/helper_sandbox.h"
-#include "node/sandbox/inspect.h"
+#include "node/sandbox/isolation_checks.h"
 #include "node/verify/lease_check.h"
 #include "node/verify/verify_internal.h"
 #include "node/verify/verify_retry.h"
@@ -390,7 +390,7 @@ verify_poll(struct bh_node *node)
     struct bh_err err;
 
     BH_ASSERT(verify->probe && !verify->started);
-    if (!bh_inspect_helper(node, verify->probe, &verify->own)
+    if (!bh_isolation_checks_of_helper(node, verify->probe, &verify->own)
         || verify_waits_for_trespass(verify, &verify->own, verify->until))
         return;
     verify->started = true;

@@ -2,7 +2,7 @@
 #define BH_NODE_VERIFY_VERIFY_INTERNAL_H
 
 #include "node/placement/fence.h"
-#include "node/sandbox/inspect.h"
+#include "node/sandbox/isolation_checks.h"
 #include "node/verify/verify_retry.h"
 
 /* What verify.c and verify_fence.c share. */

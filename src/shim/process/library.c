@@ -28,14 +28,6 @@ open_library(void)
 }
 
 void *
-bh_driver_symbol(const char *name)
-{
-    void *driver = open_library();
-
-    return driver == NULL ? NULL : dlsym(driver, name);
-}
-
-void *
 bh_driver_find(void **slot)
 {
     void *driver = open_library(), *function;

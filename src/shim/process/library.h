@@ -28,9 +28,6 @@ extern BH_HIDDEN void *bh_driver_slots[];     /* one for each name; trampolines.
  * lacks answers `lacking`; every one answers `absent` without a driver. */
 #define REAL(name) ((__typeof__(&(name)))__atomic_load_n(&bh_real_##name, __ATOMIC_RELAXED))
 
-/* The call `name` of the driver; NULL when it has none. */
-void *bh_driver_symbol(const char *name);
-
 /* The call of this slot, which is filled; for trampolines.S.  Never NULL. */
 void *bh_driver_find(void **slot);
 

@@ -1,4 +1,4 @@
-#include "node/gpu/gpu.h"
+#include "node/gpu/gpu_client.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-#ifndef BH_NODE_SANDBOX_INSPECT_H
-#define BH_NODE_SANDBOX_INSPECT_H
+#ifndef BH_NODE_SANDBOX_ISOLATION_CHECKS_H
+#define BH_NODE_SANDBOX_ISOLATION_CHECKS_H
 
 #include "node/core/node.h"
 #include "node/sandbox/evidence.h"
@@ -37,9 +37,11 @@ bool bh_report_is_trespass(const struct bh_report *report);
 const struct bh_evidence_remedy *bh_report_remedy(const struct bh_report *report, enum bh_evidence_of of);
 
 /* Inspect the sandbox of a job whose process 1 is `init`. */
-void bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init, struct bh_report *ret_report);
+void bh_isolation_checks_of_job(struct bh_node *node, const struct bh_job *job, pid_t init,
+                                struct bh_report *ret_report);
 
 /* Inspect a sandbox of the node's own.  False: its process 1 does not wait yet. */
-bool bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report);
+bool bh_isolation_checks_of_helper(struct bh_node *node, struct bh_helper_sandbox *helper,
+                                   struct bh_report *ret_report);
 
 #endif

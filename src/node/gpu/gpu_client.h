@@ -1,5 +1,5 @@
-#ifndef BH_NODE_GPU_GPU_H
-#define BH_NODE_GPU_GPU_H
+#ifndef BH_NODE_GPU_GPU_CLIENT_H
+#define BH_NODE_GPU_GPU_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#ifndef BH_API_NODES_SERVES_H
-#define BH_API_NODES_SERVES_H
+#ifndef BH_API_NODES_RUNNABLE_H
+#define BH_API_NODES_RUNNABLE_H
 
 #include "api/request/call.h"
 #include "model/spec.h"
@@ -9,11 +9,11 @@
  *   BH_RANGE  nodes are connected and none of them gives it: the message says why, of one node; the
  *             hint who could change that
  * Asking for none of it costs nothing; BH_OK, too, while no node is connected. */
-BH_MUST_USE bh_rc bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
-                                  const struct bh_job_numbers *numbers, struct bh_err *err);
+BH_MUST_USE bh_rc bh_runnable_check(struct bh_call *call, const struct bh_job_spec *spec,
+                                    const struct bh_job_numbers *numbers, struct bh_err *err);
 
 /* Whether a node gives the folder that the job asks an image in; true, too, where it asks for none,
  * and while no node is connected. */
-bool bh_serves_image(const struct bh_call *call, const struct bh_job_spec *spec);
+bool bh_runnable_image(const struct bh_call *call, const struct bh_job_spec *spec);
 
 #endif

@@ -1,4 +1,4 @@
-#include "node/sandbox/inspect.h"
+#include "node/sandbox/isolation_checks.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,7 +82,7 @@ bh_report_remedy(const struct bh_report *report, enum bh_evidence_of of)
 
 /* How it stands, with what that comes to. */
 static enum bh_check_result BH_PRINTF(4, 5)
-    inspect_answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
+    isolation_answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
 {
     va_list values;
 
@@ -92,11 +92,11 @@ static enum bh_check_result BH_PRINTF(4, 5)
     return result;
 }
 
-#define wrong(answer, size, ...) inspect_answer_with(BH_CHECK_FAIL, answer, size, __VA_ARGS__)
-#define unknown(answer, size, ...) inspect_answer_with(BH_CHECK_INCONCLUSIVE, answer, size, __VA_ARGS__)
+#define wrong(answer, size, ...) isolation_answer_with(BH_CHECK_FAIL, answer, size, __VA_ARGS__)
+#define unknown(answer, size, ...) isolation_answer_with(BH_CHECK_INCONCLUSIVE, answer, size, __VA_ARGS__)
 
 static enum bh_check_result
-inspect_pass_if(bool stands)
+isolation_pass_if(bool stands)
 {
     return stands ? BH_CHECK_PASS : BH_CHECK_FAIL;
 }
@@ -105,7 +105,7 @@ inspect_pass_if(bool stands)
 
 /* A file of process 1, whole, at most `max` bytes. */
 static bool
-inspect_read_of(const struct inspection *inspection, const char *name, size_t max, struct bh_buf *ret_text)
+isolation_read_of(const struct inspection *inspection, const char *name, size_t max, struct bh_buf *ret_text)
 {
     struct bh_err ignored;
     char path[BH_PROC_PATH_MAX];
@@ -116,7 +116,7 @@ inspect_read_of(const struct inspection *inspection, const char *name, size_t ma
 }
 
 static bool
-inspect_read_short(const struct inspection *inspection, const char *name, char *text, size_t size)
+isolation_read_short(const struct inspection *inspection, const char *name, char *text, size_t size)
 {
     struct bh_err ignored;
 
@@ -125,7 +125,7 @@ inspect_read_short(const struct inspection *inspection, const char *name, char *
 
 /* What stands behind "key:\t" in the status, up to the end of the line. */
 static void
-inspect_status_of(const struct inspection *inspection, const char *key, char *text, size_t size)
+isolation_status_of(const struct inspection *inspection, const char *key, char *text, size_t size)
 {
     const char *at = inspection->status;
     size_t length = strlen(key);
@@ -142,19 +142,19 @@ inspect_status_of(const struct inspection *inspection, const char *key, char *te
 }
 
 static enum bh_check_result
-inspect_status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer,
-                  size_t size)
+isolation_status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer,
+                    size_t size)
 {
-    inspect_status_of(inspection, key, answer, size);
+    isolation_status_of(inspection, key, answer, size);
     if (!*answer)
         return unknown(answer, size, "%s cannot be read", key);
-    return inspect_pass_if(strcmp(answer, wanted) == 0);
+    return isolation_pass_if(strcmp(answer, wanted) == 0);
 }
 
 /* ---- identity ---- */
 
 static enum bh_check_result
-inspect_check_namespaces(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_namespaces(const struct inspection *inspection, char *answer, size_t size)
 {
     static const char *const names[] = { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup" };
 
@@ -170,12 +170,12 @@ inspect_check_namespaces(const struct inspection *inspection, char *answer, size
         if (strcmp(own, its) == 0) /* "net:[4026531840]" */
             return wrong(answer, size, "%s is the machine's", names[i]);
     }
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%zu of its own", BH_COUNT(names));
+    return isolation_answer_with(BH_CHECK_PASS, answer, size, "%zu of its own", BH_COUNT(names));
 }
 
 /* Two jobs never map to the same ids, so that the range alone tells whose a process is. */
 static enum bh_check_result
-inspect_check_ids(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_ids(const struct inspection *inspection, char *answer, size_t size)
 {
     char text[256], wanted[64], line[64];
     unsigned inside, outside, count;
@@ -185,7 +185,7 @@ inspect_check_ids(const struct inspection *inspection, char *answer, size_t size
     for (size_t i = 0; i < BH_COUNT(maps); i++) {
         char rest[8] = "";
 
-        if (!inspect_read_short(inspection, maps[i], text, sizeof text)
+        if (!isolation_read_short(inspection, maps[i], text, sizeof text)
             || sscanf(text, "%u %u %u %7s", &inside, &outside, &count, rest) < 3)
             return unknown(answer, size, "%s cannot be read", maps[i]);
         snprintf(line, sizeof line, "%u %u %u", inside, outside, count);
@@ -197,11 +197,11 @@ inspect_check_ids(const struct inspection *inspection, char *answer, size_t size
 }
 
 static enum bh_check_result
-inspect_check_user(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_user(const struct inspection *inspection, char *answer, size_t size)
 {
     unsigned ids[4];
 
-    inspect_status_of(inspection, "Uid", answer, size);
+    isolation_status_of(inspection, "Uid", answer, size);
     if (sscanf(answer, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
         return unknown(answer, size, "its user cannot be read");
     for (size_t i = 0; i < BH_COUNT(ids); i++)
@@ -211,37 +211,37 @@ inspect_check_user(const struct inspection *inspection, char *answer, size_t siz
 }
 
 static enum bh_check_result
-inspect_check_capabilities(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_capabilities(const struct inspection *inspection, char *answer, size_t size)
 {
     static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 
     for (size_t i = 0; i < BH_COUNT(sets); i++) {
         enum bh_check_result result =
-            inspect_status_is(inspection, sets[i], "0000000000000000", answer, size);
+            isolation_status_is(inspection, sets[i], "0000000000000000", answer, size);
 
         if (result != BH_CHECK_PASS)
             return result;
     }
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "none");
+    return isolation_answer_with(BH_CHECK_PASS, answer, size, "none");
 }
 
 static enum bh_check_result
-inspect_check_privileges(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_privileges(const struct inspection *inspection, char *answer, size_t size)
 {
-    return inspect_status_is(inspection, "NoNewPrivs", "1", answer, size);
+    return isolation_status_is(inspection, "NoNewPrivs", "1", answer, size);
 }
 
 static enum bh_check_result
-inspect_check_filter(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_filter(const struct inspection *inspection, char *answer, size_t size)
 {
-    return inspect_status_is(inspection, "Seccomp", "2", answer, size);
+    return isolation_status_is(inspection, "Seccomp", "2", answer, size);
 }
 
 /* ---- files ---- */
 
 /* The word `wanted` among options that commas divide. */
 static bool
-inspect_has_option(const char *options, const char *wanted)
+isolation_has_option(const char *options, const char *wanted)
 {
     size_t length = strlen(wanted);
 
@@ -252,7 +252,7 @@ inspect_has_option(const char *options, const char *wanted)
 }
 
 static bool
-inspect_must_be_read_only(const char *target)
+isolation_must_be_read_only(const char *target)
 {
     static const char *const targets[] = { "/", "/usr", "/sys", "/proc/sys", "/etc" };
 
@@ -265,13 +265,13 @@ inspect_must_be_read_only(const char *target)
 /* The root, which is read-only, and what hides parts of /proc and /sys: empty folders and the
  * null device. */
 static bool
-inspect_is_runtimes_own(const char *target)
+isolation_is_runtimes_own(const char *target)
 {
     return strcmp(target, "/") == 0 || strncmp(target, "/proc/", 6) == 0 || strncmp(target, "/sys/", 5) == 0;
 }
 
 static bool
-inspect_is_at_or_below(const char *target, const char *folder)
+isolation_is_at_or_below(const char *target, const char *folder)
 {
     size_t length = strlen(folder);
 
@@ -281,7 +281,7 @@ inspect_is_at_or_below(const char *target, const char *folder)
 /* No mount lets programs gain rights, none but device nodes lets devices be opened, and what
  * is the machine's cannot be written.  Targets are the tenant's to choose, of any length. */
 static enum bh_check_result
-inspect_check_mount(char *line, char *answer, size_t size)
+isolation_check_mount(char *line, char *answer, size_t size)
 {
     char *field[6], *rest = NULL;
 
@@ -293,16 +293,16 @@ inspect_check_mount(char *line, char *answer, size_t size)
     const char *target = field[4], *options = field[5];
 
     snprintf(answer, size, "%.60s", target);
-    if (!inspect_is_runtimes_own(target) && !inspect_has_option(options, "nosuid"))
+    if (!isolation_is_runtimes_own(target) && !isolation_has_option(options, "nosuid"))
         return BH_CHECK_FAIL;
-    if (!inspect_is_runtimes_own(target) && !inspect_is_at_or_below(target, "/dev")
-        && !inspect_has_option(options, "nodev"))
+    if (!isolation_is_runtimes_own(target) && !isolation_is_at_or_below(target, "/dev")
+        && !isolation_has_option(options, "nodev"))
         return BH_CHECK_FAIL;
-    return inspect_pass_if(!inspect_must_be_read_only(target) || inspect_has_option(options, "ro"));
+    return isolation_pass_if(!isolation_must_be_read_only(target) || isolation_has_option(options, "ro"));
 }
 
 static enum bh_check_result
-inspect_check_mounts(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_mounts(const struct inspection *inspection, char *answer, size_t size)
 {
     enum bh_check_result result = BH_CHECK_PASS;
     uint32_t count = 0;
@@ -310,21 +310,21 @@ inspect_check_mounts(const struct inspection *inspection, char *answer, size_t s
     char *rest = NULL;
 
     bh_buf_init(&text, MOUNTINFO_MAX + 1);
-    if (!inspect_read_of(inspection, "mountinfo", MOUNTINFO_MAX, &text)) {
+    if (!isolation_read_of(inspection, "mountinfo", MOUNTINFO_MAX, &text)) {
         bh_buf_fini(&text);
         return unknown(answer, size, "mounts cannot be read");
     }
     for (char *line = strtok_r(text.bytes, "\n", &rest); line && result == BH_CHECK_PASS;
          line = strtok_r(NULL, "\n", &rest), count++)
-        result = inspect_check_mount(line, answer, size);
+        result = isolation_check_mount(line, answer, size);
     bh_buf_fini(&text);
-    return result == BH_CHECK_PASS ? inspect_answer_with(result, answer, size, "%u mounts", count) : result;
+    return result == BH_CHECK_PASS ? isolation_answer_with(result, answer, size, "%u mounts", count) : result;
 }
 
 /* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
  * added to the job speak through (node/init/init_stream.h).  None of it names a file. */
 static enum bh_check_result
-inspect_check_stream(const struct inspection *inspection, const char *name)
+isolation_check_stream(const struct inspection *inspection, const char *name)
 {
     static const char *const kinds[] = { "socket:[",  "pipe:[",    "anon_inode:",
                                          "/dev/pts/", "/dev/ptmx", "/dev/pts/ptmx" };
@@ -346,7 +346,7 @@ inspect_check_stream(const struct inspection *inspection, const char *name)
 
 /* Process 1 has its three streams and nothing that leads outside. */
 static enum bh_check_result
-inspect_check_descriptors(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_descriptors(const struct inspection *inspection, char *answer, size_t size)
 {
     uint32_t count = 0, found[BH_CHECK_RESULTS] = { 0 };
     DIR *dir = bh_proc_list(inspection->init, "fd");
@@ -360,20 +360,20 @@ inspect_check_descriptors(const struct inspection *inspection, char *answer, siz
             continue;
         count++;
         if (!own)
-            found[inspect_check_stream(inspection, entry->d_name)]++;
+            found[isolation_check_stream(inspection, entry->d_name)]++;
     }
     closedir(dir);
     if (found[BH_CHECK_FAIL] == 0 && found[BH_CHECK_INCONCLUSIVE] > 0)
         return unknown(answer, size, "%u of %u descriptors cannot be read", found[BH_CHECK_INCONCLUSIVE],
                        count);
-    return inspect_answer_with(inspect_pass_if(found[BH_CHECK_FAIL] == 0), answer, size,
-                               "%u descriptors, %u that lead to files", count, found[BH_CHECK_FAIL]);
+    return isolation_answer_with(isolation_pass_if(found[BH_CHECK_FAIL] == 0), answer, size,
+                                 "%u descriptors, %u that lead to files", count, found[BH_CHECK_FAIL]);
 }
 
 /* ---- limits and devices ---- */
 
 static void
-inspect_group_of(const struct inspection *inspection, char *path, size_t size)
+isolation_group_of(const struct inspection *inspection, char *path, size_t size)
 {
     char id[32];
 
@@ -382,7 +382,7 @@ inspect_group_of(const struct inspection *inspection, char *path, size_t size)
 }
 
 static enum bh_check_result
-inspect_check_groups(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_groups(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_err err;
     bool inside = false;
@@ -393,28 +393,28 @@ inspect_check_groups(const struct inspection *inspection, char *answer, size_t s
                                            &err)
         != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
-    return inspect_answer_with(inspect_pass_if(inside), answer, size,
-                               inside ? "in its groups" : "not in its groups");
+    return isolation_answer_with(isolation_pass_if(inside), answer, size,
+                                 inside ? "in its groups" : "not in its groups");
 }
 
 /* What was ordered is known to the node that started the job; another one wants limits that
  * are any. */
 static enum bh_check_result
-inspect_check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
+isolation_check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
 {
-    return inspect_answer_with(inspect_pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)),
-                               answer, size, "%" PRIu64, is);
+    return isolation_answer_with(isolation_pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)),
+                                 answer, size, "%" PRIu64, is);
 }
 
 static bool
-inspect_read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer,
-                    size_t size)
+isolation_read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer,
+                      size_t size)
 {
     struct bh_cgroup_host cgroups;
     char path[200];
     struct bh_err err;
 
-    inspect_group_of(inspection, path, sizeof path);
+    isolation_group_of(inspection, path, sizeof path);
     if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) == BH_OK
         && bh_readback_limits(&cgroups, path, ret_limits, &err) == BH_OK)
         return true;
@@ -423,28 +423,28 @@ inspect_read_limits(const struct inspection *inspection, struct bh_limits *ret_l
 }
 
 static enum bh_check_result
-inspect_check_memory(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_memory(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_limits limits;
 
-    if (!inspect_read_limits(inspection, &limits, answer, size))
+    if (!isolation_read_limits(inspection, &limits, answer, size))
         return BH_CHECK_INCONCLUSIVE;
-    return inspect_check_limit(limits.memory_bytes, inspection->job->ordered.memory_bytes, answer, size);
+    return isolation_check_limit(limits.memory_bytes, inspection->job->ordered.memory_bytes, answer, size);
 }
 
 static enum bh_check_result
-inspect_check_processes(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_processes(const struct inspection *inspection, char *answer, size_t size)
 {
     uint64_t ordered = inspection->job->ordered.pids ? inspection->job->ordered.pids + 1U : 0; /* and crun */
     struct bh_limits limits;
 
-    if (!inspect_read_limits(inspection, &limits, answer, size))
+    if (!isolation_read_limits(inspection, &limits, answer, size))
         return BH_CHECK_INCONCLUSIVE;
-    return inspect_check_limit(limits.pids, ordered, answer, size);
+    return isolation_check_limit(limits.pids, ordered, answer, size);
 }
 
 static enum bh_check_result
-inspect_check_devices(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_devices(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_sandbox_device devices[2 + 3 * BH_WIRE_PARTITIONS_MAX];
     uint32_t count = bh_devices_of(inspection->node, &inspection->job->record, devices);
@@ -452,17 +452,17 @@ inspect_check_devices(const struct inspection *inspection, char *answer, size_t 
     char path[200];
     struct bh_err err;
 
-    inspect_group_of(inspection, path, sizeof path);
+    isolation_group_of(inspection, path, sizeof path);
     if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
     if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
-        return inspect_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE, answer,
-                                   size, "%.60s", err.msg);
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u leased, no others", count);
+        return isolation_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE, answer,
+                                     size, "%.60s", err.msg);
+    return isolation_answer_with(BH_CHECK_PASS, answer, size, "%u leased, no others", count);
 }
 
 static bh_rc
-inspect_read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
+isolation_read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
 {
     struct bh_err ignored;
     char id[32];
@@ -472,27 +472,27 @@ inspect_read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bo
 }
 
 static bool
-inspect_is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu,
-                    uint32_t pid)
+isolation_is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu,
+                      uint32_t pid)
 {
     bool shares = false, inside = false;
 
     for (uint32_t k = 0; k < record->lent_count; k++)
         shares |= bh_placement_is_share(&record->lent[k]) && strcmp(record->lent[k].gpu, gpu) == 0;
-    return shares && inspect_read_inside(node, record->lease, pid, &inside) == BH_OK && inside;
+    return shares && isolation_read_inside(node, record->lease, pid, &inside) == BH_OK && inside;
 }
 
 /* In another job that shares the GPU, or in a helper sandbox of the node that scrubs beside them. */
 static bool
-inspect_is_beside(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid)
+isolation_is_beside(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (inspect_is_of_share(node, &node->state.jobs[i].record, partition->gpu, pid))
+        if (isolation_is_of_share(node, &node->state.jobs[i].record, partition->gpu, pid))
             return true;
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         const struct bh_node_record *record = bh_helper_sandbox_record(node, i);
 
-        if (record && inspect_is_of_share(node, record, partition->gpu, pid))
+        if (record && isolation_is_of_share(node, record, partition->gpu, pid))
             return true;
     }
     return false;
@@ -501,26 +501,26 @@ inspect_is_beside(const struct bh_node *node, const struct bh_node_partition *pa
 /* A process that lives and is on the partition, but neither in the job nor, of a share, in one that
  * has another share of the GPU. */
 static bool
-inspect_is_foreign(const struct bh_node *node, const struct bh_job *job,
-                   const struct bh_node_partition *partition, const struct bh_device_process *process)
+isolation_is_foreign(const struct bh_node *node, const struct bh_job *job,
+                     const struct bh_node_partition *partition, const struct bh_device_process *process)
 {
     bool inside = false;
 
     if (bh_placement_is_instance(partition) && partition->gi != process->gi)
         return false;
-    if (bh_placement_is_share(partition) && inspect_is_beside(node, partition, process->pid))
+    if (bh_placement_is_share(partition) && isolation_is_beside(node, partition, process->pid))
         return false;
-    return inspect_read_inside(node, job->record.lease, process->pid, &inside) == BH_OK && !inside
+    return isolation_read_inside(node, job->record.lease, process->pid, &inside) == BH_OK && !inside
            && !bh_process_is_ending((pid_t)process->pid);
 }
 
 /* A stranger that is of another lease got there by what it was passed, which a job can do: it is
  * evidence against that lease, and none against this one. */
 static enum bh_check_result
-inspect_check_process(const struct inspection *inspection, const struct bh_node_partition *partition,
-                      const struct bh_device_process *process, char *answer, size_t size)
+isolation_check_process(const struct inspection *inspection, const struct bh_node_partition *partition,
+                        const struct bh_device_process *process, char *answer, size_t size)
 {
-    if (!inspect_is_foreign(inspection->node, inspection->job, partition, process))
+    if (!isolation_is_foreign(inspection->node, inspection->job, partition, process))
         return BH_CHECK_PASS;
     if (!bh_trespass_charge(inspection->node, partition, process->pid, inspection->job->record.lease))
         return wrong(answer, size, "process %u uses it", process->pid);
@@ -530,7 +530,7 @@ inspect_check_process(const struct inspection *inspection, const struct bh_node_
 
 /* Nobody else has a context on a partition that is about to be used. */
 static enum bh_check_result
-inspect_check_partition(const struct inspection *inspection, char *answer, size_t size)
+isolation_check_partition(const struct inspection *inspection, char *answer, size_t size)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const struct bh_device *device = &inspection->node->device;
@@ -548,14 +548,14 @@ inspect_check_partition(const struct inspection *inspection, char *answer, size_
             return unknown(answer, size, "%.60s", err.msg);
         for (uint32_t p = 0; p < count; p++) {
             enum bh_check_result result =
-                inspect_check_process(inspection, partition, &processes[p], answer, size);
+                isolation_check_process(inspection, partition, &processes[p], answer, size);
 
             if (result != BH_CHECK_PASS)
                 return result;
         }
     }
-    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u partitions, no other process on them",
-                               inspection->job->record.lent_count);
+    return isolation_answer_with(BH_CHECK_PASS, answer, size, "%u partitions, no other process on them",
+                                 inspection->job->record.lent_count);
 }
 
 /* ---- all of it ---- */
@@ -565,23 +565,24 @@ static const struct {
     check_fn check;
     enum bh_evidence_by by;
 } checks[] = {
-    { "namespaces", inspect_check_namespaces, BH_EVIDENCE_BY_HOST },
-    { "ids", inspect_check_ids, BH_EVIDENCE_BY_HOST },
-    { "user", inspect_check_user, BH_EVIDENCE_BY_JOB }, /* its image says which */
-    { "capabilities", inspect_check_capabilities, BH_EVIDENCE_BY_HOST },
-    { "privileges", inspect_check_privileges, BH_EVIDENCE_BY_HOST },
-    { "call-filter", inspect_check_filter, BH_EVIDENCE_BY_HOST },
-    { "mounts", inspect_check_mounts, BH_EVIDENCE_BY_JOB },           /* it chooses places */
-    { "descriptors", inspect_check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
-    { "groups", inspect_check_groups, BH_EVIDENCE_BY_HOST },
-    { "memory-limit", inspect_check_memory, BH_EVIDENCE_BY_HOST },
-    { "process-limit", inspect_check_processes, BH_EVIDENCE_BY_HOST },
-    { "device-fence", inspect_check_devices, BH_EVIDENCE_BY_HOST },
-    { "piece", inspect_check_partition, BH_EVIDENCE_BY_HOST },
+    { "namespaces", isolation_check_namespaces, BH_EVIDENCE_BY_HOST },
+    { "ids", isolation_check_ids, BH_EVIDENCE_BY_HOST },
+    { "user", isolation_check_user, BH_EVIDENCE_BY_JOB }, /* its image says which */
+    { "capabilities", isolation_check_capabilities, BH_EVIDENCE_BY_HOST },
+    { "privileges", isolation_check_privileges, BH_EVIDENCE_BY_HOST },
+    { "call-filter", isolation_check_filter, BH_EVIDENCE_BY_HOST },
+    { "mounts", isolation_check_mounts, BH_EVIDENCE_BY_JOB },           /* it chooses places */
+    { "descriptors", isolation_check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
+    { "groups", isolation_check_groups, BH_EVIDENCE_BY_HOST },
+    { "memory-limit", isolation_check_memory, BH_EVIDENCE_BY_HOST },
+    { "process-limit", isolation_check_processes, BH_EVIDENCE_BY_HOST },
+    { "device-fence", isolation_check_devices, BH_EVIDENCE_BY_HOST },
+    { "piece", isolation_check_partition, BH_EVIDENCE_BY_HOST },
 };
 
 void
-bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init, struct bh_report *ret_report)
+bh_isolation_checks_of_job(struct bh_node *node, const struct bh_job *job, pid_t init,
+                           struct bh_report *ret_report)
 {
     struct inspection inspection = { .node = node,
                                      .job = job,
@@ -590,7 +591,7 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init, struct bh
                                      .trespassed = &ret_report->trespassed };
 
     memset(ret_report, 0, sizeof *ret_report);
-    (void)inspect_read_short(&inspection, "status", inspection.status, sizeof inspection.status);
+    (void)isolation_read_short(&inspection, "status", inspection.status, sizeof inspection.status);
     for (size_t i = 0; i < BH_COUNT(checks); i++) {
         struct bh_msg_check check = { .outside = true };
 
@@ -601,12 +602,13 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init, struct bh
 }
 
 bool
-bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report)
+bh_isolation_checks_of_helper(struct bh_node *node, struct bh_helper_sandbox *helper,
+                              struct bh_report *ret_report)
 {
     pid_t init = 0;
     const struct bh_job *job = bh_helper_sandbox_await(node, helper, &init);
 
     if (job)
-        bh_inspect(node, job, init, ret_report);
+        bh_isolation_checks_of_job(node, job, init, ret_report);
     return job != NULL;
 }

@@ -1,4 +1,4 @@
-#include "api/nodes/serves.h"
+#include "api/nodes/runnable.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { WHY_MAX = 160 };
 
-struct serves_wanted {
+struct runnable_wanted {
     const struct bh_job_spec *spec;
     const struct bh_datasets *datasets;
     uint64_t memory_mib;
@@ -18,7 +18,7 @@ struct serves_wanted {
 };
 
 static bool
-serves_lists(bh_json_value node, const char *key, const char *text)
+runnable_lists(bh_json_value node, const char *key, const char *text)
 {
     bh_json_value items = bh_json_get(node, key);
 
@@ -29,7 +29,7 @@ serves_lists(bh_json_value node, const char *key, const char *text)
 }
 
 static bool
-serves_has_root(bh_json_value node, const char *key, const char *path)
+runnable_has_root(bh_json_value node, const char *key, const char *path)
 {
     bh_json_value roots = bh_json_get(node, key);
 
@@ -41,13 +41,13 @@ serves_has_root(bh_json_value node, const char *key, const char *path)
 
 /* Up to the port or the first slash: the node holds the rest of an entry against the image. */
 static size_t
-serves_host_length(const char *text)
+runnable_host_length(const char *text)
 {
     return strcspn(text, ":/");
 }
 
 static bool
-serves_fetches_from(bh_json_value node, const char *source)
+runnable_fetches_from(bh_json_value node, const char *source)
 {
     bh_json_value registries = bh_json_get(node, "registries");
 
@@ -55,8 +55,8 @@ serves_fetches_from(bh_json_value node, const char *source)
         const char *entry = bh_json_text(bh_json_at(registries, i), "");
 
         entry += strncmp(entry, "http:", 5) == 0 ? 5 : 0;
-        if (serves_host_length(entry) == serves_host_length(source)
-            && strncmp(entry, source, serves_host_length(source)) == 0)
+        if (runnable_host_length(entry) == runnable_host_length(source)
+            && strncmp(entry, source, runnable_host_length(source)) == 0)
             return true;
     }
     return false;
@@ -64,7 +64,7 @@ serves_fetches_from(bh_json_value node, const char *source)
 
 /* True: the node gives the image; else `ret_why`. */
 static bool
-serves_gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_MAX])
+runnable_gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_MAX])
 {
     bool packed = image->kind == BH_IMAGE_OCI || image->kind == BH_IMAGE_REGISTRY;
 
@@ -75,11 +75,11 @@ serves_gives_image(bh_json_value node, const struct bh_image *image, char ret_wh
         snprintf(
             ret_why, WHY_MAX,
             "has no skopeo, and images of registries need it: install skopeo, or set skopeo in node.conf");
-    else if (image->kind == BH_IMAGE_REGISTRY && !serves_fetches_from(node, image->path))
+    else if (image->kind == BH_IMAGE_REGISTRY && !runnable_fetches_from(node, image->path))
         snprintf(ret_why, WHY_MAX, "fetches nothing from %.*s (registries)",
-                 (int)serves_host_length(image->path), image->path);
+                 (int)runnable_host_length(image->path), image->path);
     else if ((image->kind == BH_IMAGE_OCI || image->kind == BH_IMAGE_DIR)
-             && !serves_has_root(node, "image_roots", image->path))
+             && !runnable_has_root(node, "image_roots", image->path))
         snprintf(ret_why, WHY_MAX, "has no images at %.100s (image_roots)", image->path);
     else
         return true;
@@ -89,7 +89,7 @@ serves_gives_image(bh_json_value node, const struct bh_image *image, char ret_wh
 /* Where the mount's folder is on a node; NULL: a dataset that there is not, which is the owner's to
  * say. */
 static const char *
-serves_folder_of(const struct serves_wanted *wanted, const struct bh_mount_spec *mount)
+runnable_folder_of(const struct runnable_wanted *wanted, const struct bh_mount_spec *mount)
 {
     const struct bh_dataset *dataset =
         mount->dataset ? bh_datasets_find(wanted->datasets, mount->dataset) : NULL;
@@ -101,15 +101,15 @@ serves_folder_of(const struct serves_wanted *wanted, const struct bh_mount_spec 
 
 /* A dataset's folder is not named: who mounts it by name need not know it. */
 static bool
-serves_gives_folders(bh_json_value node, const struct serves_wanted *wanted, char ret_why[WHY_MAX])
+runnable_gives_folders(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
 {
     const struct bh_job_spec *spec = wanted->spec;
     const struct bh_mount_spec *mounts = spec->mounts.items;
 
     for (uint32_t i = 0; i < spec->mounts.count; i++) {
-        const char *folder = serves_folder_of(wanted, &mounts[i]);
+        const char *folder = runnable_folder_of(wanted, &mounts[i]);
 
-        if (!folder || serves_has_root(node, "mount_roots", folder))
+        if (!folder || runnable_has_root(node, "mount_roots", folder))
             continue;
         if (mounts[i].dataset)
             snprintf(ret_why, WHY_MAX, "mounts nothing where dataset %.63s lies (mount_roots)",
@@ -118,14 +118,14 @@ serves_gives_folders(bh_json_value node, const struct serves_wanted *wanted, cha
             snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", folder);
         return false;
     }
-    if (!bh_spec_cwd_folder(spec) || serves_has_root(node, "mount_roots", spec->cwd))
+    if (!bh_spec_cwd_folder(spec) || runnable_has_root(node, "mount_roots", spec->cwd))
         return true;
     snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", spec->cwd);
     return false;
 }
 
 static bool
-serves_all(bh_json_value node, const struct serves_wanted *wanted, char ret_why[WHY_MAX])
+runnable_all(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
 {
     uint64_t most_mib = bh_json_number(bh_json_get(node, "job_memory_mib"), 0);
     enum bh_network_mode mode = wanted->spec->network;
@@ -136,18 +136,18 @@ serves_all(bh_json_value node, const struct serves_wanted *wanted, char ret_why[
     if (most_mib && wanted->memory_mib > most_mib && wanted->memory_mib <= has_mib)
         snprintf(ret_why, WHY_MAX, "gives a job %" PRIu64 " MiB of memory at most (memory_max_mib)",
                  most_mib);
-    else if (mode != BH_NETWORK_NONE && !serves_lists(node, "networks", bh_network_mode_names[mode]))
+    else if (mode != BH_NETWORK_NONE && !runnable_lists(node, "networks", bh_network_mode_names[mode]))
         snprintf(ret_why, WHY_MAX, "has no network %s (networks)", bh_network_mode_names[mode]);
     else
-        return serves_gives_image(node, &wanted->image, ret_why)
-               && serves_gives_folders(node, wanted, ret_why);
+        return runnable_gives_image(node, &wanted->image, ret_why)
+               && runnable_gives_folders(node, wanted, ret_why);
     return false;
 }
 
 /* Whether there is anything to ask nodes for.  Memory only where the job says it: a size's own would
  * have nodes asked at each submission. */
 static bool
-serves_reads(const struct bh_job_spec *spec, struct serves_wanted *ret_wanted)
+runnable_reads(const struct bh_job_spec *spec, struct runnable_wanted *ret_wanted)
 {
     bool image =
         spec->image && strcmp(spec->image, "host") != 0 && !bh_image_parse(spec->image, &ret_wanted->image);
@@ -157,20 +157,20 @@ serves_reads(const struct bh_job_spec *spec, struct serves_wanted *ret_wanted)
 }
 
 bh_rc
-bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec, const struct bh_job_numbers *numbers,
-                struct bh_err *err)
+bh_runnable_check(struct bh_call *call, const struct bh_job_spec *spec, const struct bh_job_numbers *numbers,
+                  struct bh_err *err)
 {
-    struct serves_wanted wanted = { .spec = spec,
-                                    .datasets = &call->dir->datasets,
-                                    .memory_mib = numbers->memory_bytes >> 20 };
+    struct runnable_wanted wanted = { .spec = spec,
+                                      .datasets = &call->dir->datasets,
+                                      .memory_mib = numbers->memory_bytes >> 20 };
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     char why[WHY_MAX] = "";
 
-    if (!serves_reads(spec, &wanted))
+    if (!runnable_reads(spec, &wanted))
         return BH_OK;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
-        if (serves_all(facts.nodes[i].root, &wanted, why))
+        if (runnable_all(facts.nodes[i].root, &wanted, why))
             return BH_OK;
     if (facts.node_count == 0)
         return BH_OK;
@@ -182,7 +182,7 @@ bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec, const stru
 }
 
 bool
-bh_serves_image(const struct bh_call *call, const struct bh_job_spec *spec)
+bh_runnable_image(const struct bh_call *call, const struct bh_job_spec *spec)
 {
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     struct bh_image image;
@@ -191,7 +191,7 @@ bh_serves_image(const struct bh_call *call, const struct bh_job_spec *spec)
         return true;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
-        if (serves_has_root(facts.nodes[i].root, "image_roots", image.path))
+        if (runnable_has_root(facts.nodes[i].root, "image_roots", image.path))
             return true;
     return facts.node_count == 0;
 }

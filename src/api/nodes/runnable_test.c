@@ -1,5 +1,5 @@
 /* What a submission needs of a node is asked when it comes: one node that gives it all is enough. */
-#include "api/nodes/serves.h"
+#include "api/nodes/runnable.h"
 
 #include <string.h>
 

@@ -1,19 +1,12 @@
-#include "node/gpu/gpu.h"
+#include "node/gpu/gpu_client.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/assert.h"
-#include "base/fd.h"
-#include "base/log.h"
-#include "node/gpu/gpu_internal.h"
-#include "node/gpu/gpu_message.h"
+#include "node/gpu/gpu_deadline.h"
+#include "node/gpu/gpu_process.h"
+#include "node/gpu/gpu_watch.h"
 
 #define LAST_TIMEOUT (500 * BH_NS_PER_MS)
 #define LAST_POLL_INTERVAL (2 * BH_NS_PER_MS)
@@ -46,155 +39,12 @@ gpu_copied_list(const char *const *items)
 
 /* ---- requests ---- */
 
-/* The answer to the call whose number stands in it already. */
-static bh_rc
-gpu_await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_response *answer,
-                 struct bh_arena *arena, struct bh_err *err)
-{
-    uint64_t call = answer->call;
-    struct bh_frame frame;
-    bh_rc rc = bh_gpu_await_frame(child->link, deadline, &frame, err);
-
-    if (rc != BH_OK)
-        return rc;
-    if (frame.number != BH_GPU_MSG_RESPONSE)
-        return bh_err_set(err, BH_INVALID, "message %u is not an answer", frame.number);
-    rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), answer, arena, err);
-    if (rc != BH_OK)
-        return rc;
-    if (answer->call != call)
-        return bh_err_set(err, BH_INVALID, "an answer to a different request");
-    return BH_OK;
-}
-
-static bh_rc
-gpu_copy_error(const struct bh_gpu_response *answer, struct bh_err *err)
-{
-    err->rc = (bh_rc)answer->rc;
-    err->sys_kind = (enum bh_sys)answer->sys_kind;
-    err->sys = answer->sys;
-    memcpy(err->msg, answer->msg, sizeof err->msg);
-    memcpy(err->hint, answer->hint, sizeof err->hint);
-    return err->rc;
-}
-
-/* An idle child says nothing and is alive; one that is not is replaced before it is
- * asked, because then nothing is uncertain. */
-static void
-gpu_check_idle(struct bh_gpu_client *client)
-{
-    struct pollfd ready = { .events = POLLIN };
-
-    if (client->answering.pid == 0)
-        return;
-    ready.fd = bh_link_fd(client->answering.link);
-    if (poll(&ready, 1, 0) != 0)
-        bh_gpu_abandon(client, &client->answering);
-}
-
-/* A request on its way: what is asked, and where the answer goes. */
-struct gpu_request {
-    enum bh_gpu_message_kind kind;
-    struct bh_gpu_request ask;
-    struct bh_gpu_response answer;
-    struct bh_arena *arena; /* where the answer's lists live */
-};
-
-static bool
-gpu_only_reads(const struct gpu_request *request)
-{
-    return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES
-           || request->kind == BH_GPU_MSG_BUSY || request->kind == BH_GPU_MSG_HEALTH;
-}
-
-/* What the error of a call says of its child: ETIMEDOUT it hangs, EAGAIN it had no CPU time, EPIPE
- * it died.  `rc` is that of waiting for the answer. */
-static int
-gpu_number_of(bh_rc rc, bool starved)
-{
-    return rc != BH_TIMEOUT ? EPIPE : starved ? EAGAIN : ETIMEDOUT;
-}
-
-/* A question that a child has, and what it had of the CPU when it got it. */
-struct flight {
-    struct bh_gpu_child *child;
-    enum bh_gpu_message_kind kind;
-    const char *gpu;
-    struct bh_cpu_wait before;
-    bh_ns span;
-};
-
-/* There is no answer: the child is killed, and the error says what that shows. */
-static bh_rc
-gpu_give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, struct bh_err *err)
-{
-    struct bh_cpu_wait after = bh_cpu_wait_read(flight->child->pid);
-    bool starved = rc == BH_TIMEOUT && bh_cpu_wait_starved(&flight->before, &after, flight->span);
-
-    bh_gpu_abandon(client, flight->child);
-    bh_err_wrap(err, "the gpu child %s killed in %s%s%s", starved ? "had no CPU time and was" : "was",
-                bh_gpu_message_fields(flight->kind)->name, flight->gpu[0] ? " on " : "", flight->gpu);
-    if (starved)
-        bh_log(GPU_NO_ANSWER, BH_ERRLOG(err));
-    err->rc = BH_UNCERTAIN;
-    err->sys_kind = BH_SYS_ERRNO;
-    err->sys = gpu_number_of(rc, starved);
-    return BH_UNCERTAIN;
-}
-
-/* Ask the child and wait for its answer. */
-static bh_rc
-gpu_ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
-{
-    struct bh_gpu_request *ask = &request->ask;
-    struct flight flight = { .child = &client->answering,
-                             .kind = request->kind,
-                             .gpu = ask->gpu,
-                             .span =
-                                 gpu_only_reads(request) ? client->read_deadline : client->change_deadline };
-    bh_rc rc = BH_OK;
-
-    bh_gpu_client_assert(client);
-    gpu_check_idle(client);
-    if (client->answering.pid == 0)
-        rc = bh_gpu_start(client, &client->answering, NULL, err);
-    if (rc != BH_OK)
-        return rc;
-    flight.before = bh_cpu_wait_read(client->answering.pid);
-    ask->call = request->answer.call = ++client->call;
-    rc = bh_link_send(client->answering.link, request->kind, bh_gpu_message_fields(request->kind), ask, err);
-    if (rc == BH_OK)
-        rc = gpu_await_answer(&client->answering, bh_time_monotonic() + flight.span, &request->answer,
-                              request->arena, err);
-    if (rc == BH_OK)
-        return request->answer.rc == BH_OK ? BH_OK : gpu_copy_error(&request->answer, err);
-    return gpu_give_up(client, &flight, rc, err);
-}
-
-bool
-bh_gpu_child_died(const struct bh_err *err)
-{
-    return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO
-           && (err->sys == EPIPE || err->sys == EAGAIN);
-}
-
-/* To look again does no harm. */
-static bh_rc
-gpu_run_request(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
-{
-    bh_rc rc = gpu_ask_child(client, request, err);
-
-    return rc == BH_UNCERTAIN && gpu_only_reads(request) && bh_gpu_child_died(err)
-               ? gpu_ask_child(client, request, err)
-               : rc;
-}
-
 /* A request about one GPU; its name comes from outside and may not fit. */
 static bh_rc
-gpu_prepare(struct gpu_request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
+gpu_prepare(struct bh_gpu_call *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
             struct bh_arena *arena, struct bh_err *err)
 {
-    *ret_request = (struct gpu_request){ .kind = kind, .arena = arena };
+    *ret_request = (struct bh_gpu_call){ .kind = kind, .arena = arena };
     if (strlen(gpu) >= sizeof ret_request->ask.gpu)
         return bh_err_set(err, BH_NOT_FOUND, "no GPU is named %s", gpu);
     memcpy(ret_request->ask.gpu, gpu, strlen(gpu) + 1);
@@ -214,8 +64,8 @@ gpu_watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory
 static bh_rc
 gpu_client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory, struct bh_err *err)
 {
-    struct gpu_request request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
-    bh_rc rc = gpu_run_request(self, &request, err);
+    struct bh_gpu_call request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
+    bh_rc rc = bh_gpu_ask(self, &request, err);
 
     if (rc != BH_OK)
         return rc;
@@ -258,14 +108,14 @@ static bh_rc
 gpu_client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
 
     if (rc != BH_OK)
         return rc;
     request.ask.enabled = enabled;
     gpu_stop_watching(self, gpu);
-    return gpu_run_request(self, &request, err);
+    return bh_gpu_ask(self, &request, err);
 }
 
 static bh_rc
@@ -273,7 +123,7 @@ gpu_client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
                  struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
 
     if (rc != BH_OK)
@@ -282,7 +132,7 @@ gpu_client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
         return bh_err_set(err, BH_INVALID, "%s has no MIG profile %s", gpu, profile);
     memcpy(request.ask.profile, profile, strlen(profile) + 1);
     request.ask.start = at;
-    rc = gpu_run_request(self, &request, err);
+    rc = bh_gpu_ask(self, &request, err);
     if (rc != BH_OK)
         return rc;
     if (request.answer.instances.count != 1)
@@ -296,23 +146,23 @@ static bh_rc
 gpu_client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
 
     request.ask.gi = gi;
-    return rc == BH_OK ? gpu_run_request(self, &request, err) : rc;
+    return rc == BH_OK ? bh_gpu_ask(self, &request, err) : rc;
 }
 
 static bh_rc
 gpu_client_processes(void *self, const char *gpu, struct bh_arena *arena,
                      struct bh_device_process **ret_processes, uint32_t *ret_count, struct bh_err *err)
 {
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = gpu_run_request(self, &request, err);
+    rc = bh_gpu_ask(self, &request, err);
     if (rc != BH_OK)
         return rc;
     *ret_processes = request.answer.processes.items;
@@ -324,13 +174,13 @@ static bh_rc
 gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
                 struct bh_err *err)
 {
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
 
     request.ask.since_us = samples->since_us;
     if (rc != BH_OK)
         return rc;
-    rc = gpu_run_request(self, &request, err);
+    rc = bh_gpu_ask(self, &request, err);
     if (rc != BH_OK)
         return rc;
     samples->items = request.answer.busy.items;
@@ -342,12 +192,12 @@ static bh_rc
 gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = gpu_run_request(self, &request, err);
+    rc = bh_gpu_ask(self, &request, err);
     if (rc != BH_OK)
         return rc;
     if (request.answer.healths.count != 1)
@@ -380,7 +230,7 @@ bh_rc
 bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_err *err)
 {
     enum bh_gpu_message_kind kind = *gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN;
-    struct gpu_request request;
+    struct bh_gpu_call request;
     bh_rc rc = gpu_prepare(&request, kind, gpu, NULL, err);
 
     BH_ASSERT(!client->asked);
@@ -420,28 +270,15 @@ bh_rc
 bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena, struct bh_gpu_found *ret_found,
                       bool *ret_waits, struct bh_err *err)
 {
-    struct flight flight = { .child = &client->surveying,
-                             .gpu = client->asked_gpu,
-                             .kind = *client->asked_gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN,
-                             .before = client->asked_wait,
-                             .span = client->read_deadline };
-    struct bh_gpu_response answer = { .call = client->asked_call };
-    bh_rc rc = client->surveying.pid
-                   ? gpu_await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
-                   : bh_err_set(err, BH_UNAVAILABLE, "the gpu child was ended");
+    struct bh_gpu_response answer;
+    bh_rc rc;
 
     bh_gpu_client_assert(client);
     BH_ASSERT(client->asked);
-    *ret_waits = rc == BH_TIMEOUT && bh_time_monotonic() < client->asked_until;
-    if (*ret_waits)
-        return BH_OK;
-    client->asked = false;
-    if (rc != BH_OK)
-        return gpu_give_up(client, &flight, rc, err);
-    if (answer.rc != BH_OK)
-        return gpu_copy_error(&answer, err);
-    gpu_find_answer(client, &answer, ret_found);
-    return BH_OK;
+    rc = bh_gpu_take_answer(client, arena, &answer, ret_waits, err);
+    if (rc == BH_OK && !*ret_waits)
+        gpu_find_answer(client, &answer, ret_found);
+    return rc;
 }
 
 int
@@ -480,12 +317,6 @@ struct bh_device
 bh_gpu_client_device(struct bh_gpu_client *client)
 {
     return (struct bh_device){ .ops = &client_ops, .self = client };
-}
-
-bh_ns
-bh_gpu_read_deadline(bh_ns change)
-{
-    return change / 2 > BH_GPU_READ_DEADLINE ? change / 2 : BH_GPU_READ_DEADLINE;
 }
 
 struct bh_gpu_client *

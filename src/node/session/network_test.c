@@ -324,7 +324,7 @@ test_flushed(void **state)
     assert_true(bh_test_wait_for_log(1, "listening"));
     assert_int_equal(bh_filter_begin("/usr/sbin/nft", "flush ruleset\n", 14, &change, &err), BH_OK);
     assert_int_equal(bh_filter_end(&change, &err), BH_OK);
-    BH_CHECK("it is restored", bh_test_await(strstr(bh_test_read("node.log"), "made again")));
+    BH_CHECK("made again", bh_test_await(strstr(bh_test_read("node.log"), "it is restored")));
     BH_CHECK("another tenant",
              network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'", tenant_network) != 0);
     network_test_stop(1);

@@ -177,6 +177,8 @@ def kept_elsewhere(site):
         contains("the second verifier", done.stdout, said if status else "whole")
         done = site.cli("erin", "audit", "verify", "--kept", str(path), *key)
         equal(f"the API: {done.stdout}{done.stderr}", (done.returncode, "it continues 1 kept checkpoint" in done.stdout), (0, True))
+    done = site.cli("erin", "audit", "verify", "--kept", str(site.dir / "none"), *key)
+    equal("a kept file that is not there", (done.returncode, "none" in done.stderr), (5, True))
     done = verify(site, store, "--witness", str(kept))
     equal("no checkpoint that witnesses saw", (done.returncode, "--witness goes with --kept or --export" in done.stderr), (3, True))
 

@@ -145,14 +145,16 @@ bh_verifier_start(const struct bh_cli *cli, const char *const *arguments, struct
 bh_rc
 bh_verifier_end(struct bh_cli *cli, struct bh_verifier *verifier, bh_rc rc, struct bh_err *err)
 {
+    bool unread = rc != BH_OK && err->sys == EPIPE; /* it ended before it read all */
     int status = 0;
 
-    if (rc != BH_OK && err->sys != EPIPE)
+    if (rc != BH_OK && !unread)
         kill(verifier->pid, SIGTERM);
     bh_fd_close(verifier->fd);
     status = bh_process_wait(verifier->pid);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD) {
-        cli->status = STATUS_BAD;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != STATUS_EXEC_FAILED
+        && (WEXITSTATUS(status) == STATUS_BAD || (unread && WEXITSTATUS(status) != 0))) {
+        cli->status = WEXITSTATUS(status);
         return BH_OK;
     }
     if (rc != BH_OK)

@@ -595,6 +595,40 @@ view_describe_member(struct bh_buf *out, const char *key, bh_json_value value, u
     }
 }
 
+/* Whether the key is the deprecated name of another member of the object. */
+static bool
+view_is_deprecated(bh_json_value object, const char *key)
+{
+    static const struct {
+        const char *old, *now;
+    } keys[] = {
+#define BH_REPLY(name)
+#define BH_R(name, kind, key, when, doc)
+#define BH_R_AS(name, kind, member, key, when, doc)
+#define BH_R_OF(name, kind, key, of, when, doc)
+#define BH_R_JSON(name, key, fields, when, doc)
+#define BH_R_ENUM(name, key, names, when, doc)
+#define BH_R_OLD(name, kind, key, member) { #key, #member },
+#define BH_R_OLD_OF(name, kind, key, member, of) { #key, #member },
+#define BH_REPLY_END(name)
+#include "tables/replies.tbl"
+#undef BH_REPLY
+#undef BH_R
+#undef BH_R_AS
+#undef BH_R_OF
+#undef BH_R_JSON
+#undef BH_R_ENUM
+#undef BH_R_OLD
+#undef BH_R_OLD_OF
+#undef BH_REPLY_END
+    };
+
+    for (size_t i = 0; i < BH_COUNT(keys); i++)
+        if (strcmp(keys[i].old, key) == 0 && bh_json_get(object, keys[i].now))
+            return true;
+    return false;
+}
+
 static void
 view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth)
 {
@@ -603,7 +637,8 @@ view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t
     bh_json_value member;
 
     while (bh_json_next(value, &cursor, &key, &member))
-        view_describe_member(out, key, member, now_ns, depth);
+        if (!view_is_deprecated(value, key))
+            view_describe_member(out, key, member, now_ns, depth);
 }
 
 void

@@ -333,6 +333,20 @@ test_describe_lines(void **state)
     bh_buf_fini(&out);
 }
 
+/* A key's old name is not shown beside the new one; alone it is a key like others. */
+static void
+test_deprecated_keys(void **state)
+{
+    BH_AUTO(bh_json_free)
+    struct bh_json *json =
+        view_test_parse("{\"held\":{\"pieces\":3},\"partitions\":\"1g.10gb\",\"pieces\":\"1g.10gb\"}");
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = 4096 };
+
+    bh_view_describe(&out, bh_json_root(json), 0);
+    assert_string_equal(bh_buf_text(&out),
+                        "Held:             \n  Pieces:         3\nPartitions:       1g.10gb\n");
+}
+
 static const struct {
     const char *name, *state, *cause;
     int64_t status;
@@ -362,6 +376,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_cells),          cmocka_unit_test(test_jobs_table),
     cmocka_unit_test(test_views_fit),      cmocka_unit_test(test_json),
     cmocka_unit_test(test_yaml_round),     cmocka_unit_test(test_yaml_text),
-    cmocka_unit_test(test_describe_lines), cmocka_unit_test(test_statuses),
+    cmocka_unit_test(test_describe_lines), cmocka_unit_test(test_deprecated_keys),
+    cmocka_unit_test(test_statuses),
 };
 BH_TEST_MAIN(tests)

@@ -130,6 +130,9 @@ def instance(site):
     for part in ("clean", before["digest"], "fill"):
         contains("described", told, part)
     contains("listed", site.cli("dave", "receipts", check=0).stdout, "fill")
+    gpu = receipts(site, "dave")[0]["gpu"]
+    equal("by the beginning of a GPU's name", receipts(site, "dave", gpu[:12]), receipts(site, "dave", gpu))
+    equal("no such GPU", site.cli("dave", "receipts", "GPU-00000000").returncode, 3)
 
 
 @tap.test(topology="1x H100-80GB")

@@ -1,6 +1,7 @@
 #include "engine/queue/lease.h"
 
 #include "base/attr.h"
+#include "engine/queue/queue.h"
 #include "engine/state/slots.h"
 #include "engine/step/fixture_test.h"
 
@@ -117,6 +118,31 @@ on_the_only_gpu_a_failed_carve_waits_a_while(void **state)
     bh_fixture_close(fixture);
 }
 
+/* A copy that takes records without decisions, as forecasts do, still wakes what is deferred at its time,
+ * also when a second candidate is deferred for longer after that. */
+static void
+what_is_deferred_wakes_after_a_replay(void **state)
+{
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    struct bh_engine *engine = fixture->engine;
+    struct bh_ev_submit low = bh_fixture_submission(21, 1, 7), high = low;
+    struct bh_event tick = { .kind = BH_EV_TICK };
+    struct bh_queue_entry first = { 0 }, second = { 0 };
+
+    high.priority = BH_PRIORITY_HIGH;
+    bh_fixture_submit_running(fixture, low);
+    first.class = job_at(engine, job_find(engine, bh_fixture_submit(fixture, low)))->class;
+    second.class = job_at(engine, job_find(engine, bh_fixture_submit(fixture, high)))->class;
+    assert_true(first.class && second.class && first.class != second.class);
+    bh_queue_defer(engine, &first, fixture->now_ns + 10);
+    tick.now_ns = fixture->now_ns;
+    tick.seq = ++fixture->seq;
+    assert_int_equal(bh_engine_replay(engine, &tick, NULL, 0, &fixture->step), BH_OK);
+    bh_queue_defer(engine, &second, fixture->now_ns + 20);
+    assert_true(engine->hints.wake_ns && engine->hints.wake_ns <= fixture->now_ns + 10);
+    bh_fixture_close(fixture);
+}
+
 static void
 a_start_that_fails_ends_the_job(void **state)
 {
@@ -213,6 +239,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ends_have_their_consequences),
     cmocka_unit_test(a_carve_that_fails_is_tried_elsewhere_three_times),
     cmocka_unit_test(on_the_only_gpu_a_failed_carve_waits_a_while),
+    cmocka_unit_test(what_is_deferred_wakes_after_a_replay),
     cmocka_unit_test(a_start_that_fails_ends_the_job),
     cmocka_unit_test(an_end_of_its_own_outranks_the_stop),
     cmocka_unit_test(a_carve_that_succeeds_clears_the_failures),

@@ -181,9 +181,9 @@ static bool
 queue_is_deferred(const struct bh_engine *engine, const struct hint *hint)
 {
     BH_ASSERT(hint->generation <= engine->core.generation + 1);
-    BH_ASSERT(hint->until_ns <= engine->core.now_ns || hint->until_ns >= engine->hints.wake_ns);
     if (hint->generation != engine->core.generation + 1)
         return false;
+    BH_ASSERT(hint->until_ns <= engine->core.now_ns || hint->until_ns >= engine->hints.wake_ns);
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
 }
 

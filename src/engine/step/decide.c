@@ -354,14 +354,12 @@ bool
 bh_decide_due(struct bh_engine *engine)
 {
     const struct hints *hints = &engine->hints;
+    bool wake = hints->wake_ns && engine->core.now_ns >= hints->wake_ns;
 
-    if (hints->reserved_until_ns && engine->core.now_ns >= hints->reserved_until_ns)
-        return true;
-    if (hints->wake_ns && engine->core.now_ns >= hints->wake_ns) {
+    if (wake)
         decide_set_wake(engine);
-        return true;
-    }
-    return !hints->settled;
+    return wake || !hints->settled
+           || (hints->reserved_until_ns && engine->core.now_ns >= hints->reserved_until_ns);
 }
 
 bool

@@ -7,10 +7,10 @@
 #include "base/slice.h"
 #include "daemon/state/texts.h"
 
-enum { SEALED_MAX = 2048, JSON_MAX = 256 };
+enum { JSON_MAX = 256 };
 
 static bh_rc
-failures_put(struct bh_core *core, uint64_t job, const struct bh_digest *digest, struct bh_err *err)
+failures_put_document(struct bh_core *core, uint64_t job, const struct bh_digest *digest, struct bh_err *err)
 {
     char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[JSON_MAX];
     struct bh_failure_row row;
@@ -26,11 +26,9 @@ failures_put(struct bh_core *core, uint64_t job, const struct bh_digest *digest,
 }
 
 bh_rc
-bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why, struct bh_failure *ret_failure,
+bh_failures_seal(struct bh_core *core, uint64_t lease, const char *why, struct bh_failure *ret_failure,
                  struct bh_err *err)
 {
-    struct bh_digest *digest = &ret_failure->digest;
-    char memory[SEALED_MAX];
     struct bh_job_view view;
     struct bh_buf item;
     bh_rc rc;
@@ -38,17 +36,28 @@ bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why, struct b
     ret_failure->kept = false;
     if (!*why || !bh_view_lease(core->state.engine, (bh_lease_id){ lease }, &view))
         return BH_OK;
-    ret_failure->tenant = view.tenant;
-    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_buf_init_fixed(&item, ret_failure->sealed, sizeof ret_failure->sealed);
     rc = bh_core_seal(core, view.tenant, (struct bh_slice){ why, strlen(why) }, &item, err);
     if (rc != BH_OK)
         return rc;
-    core->crypto->sha256(item.bytes, item.length, "", 0, digest->bytes);
-    rc =
-        bh_texts_put(core, &(struct bh_text_row){ *digest, view.tenant.v, { item.bytes, item.length } }, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = failures_put(core, view.job.v, digest, err);
-    ret_failure->kept = rc == BH_OK;
-    return rc;
+    ret_failure->kept = true;
+    ret_failure->tenant = view.tenant;
+    ret_failure->job = view.job.v;
+    ret_failure->length = item.length;
+    core->crypto->sha256(item.bytes, item.length, "", 0, ret_failure->digest.bytes);
+    return BH_OK;
+}
+
+bh_rc
+bh_failures_put(struct bh_core *core, const struct bh_failure *failure, struct bh_err *err)
+{
+    const struct bh_text_row text = { failure->digest,
+                                      failure->tenant.v,
+                                      { failure->sealed, failure->length } };
+    bh_rc rc;
+
+    if (!failure->kept)
+        return BH_OK;
+    rc = bh_texts_put(core, &text, err);
+    return rc == BH_OK ? failures_put_document(core, failure->job, &failure->digest, err) : rc;
 }

@@ -222,6 +222,34 @@ links_has_text(struct scene *s, const char *plain)
            == BH_OK;
 }
 
+/* A record has one text: where it is what networks carried, why the job ended is not kept beside it, as no
+ * record would name it. */
+static void
+test_no_text_is_without_a_record(void **unused)
+{
+    struct scene s;
+    static const uint8_t none[32];
+    struct bh_failure_row row;
+    struct bh_msg_ended ended = { .cause = BH_END_OVER_CAP, .why = "over its cap" };
+
+    for (int counted = 0; counted <= 1; counted++) {
+        open_scene(&s, 1);
+        assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
+        bh_node_links_release(s.links);
+        scene_step_until(&s, 1);
+        ended.lease = s.peers[0].lease;
+        ended.carried.counted = counted != 0;
+        peer_send(&s.peers[0], BH_MSG_ENDED, &ended);
+        for (int i = 0; i < 50 && state_of(&s, 1) == BH_JOB_RUNNING; i++)
+            scene_step(&s);
+        BH_CHECK_EQ("ended", state_of(&s, 1), BH_JOB_FAILED);
+        assert_int_equal(bh_job_document_get(&s.f.core.store, BH_DOCUMENT_FAILURE, 1, &row, &s.f.err), BH_OK);
+        BH_CHECK_EQ(counted ? "counted" : "alone", memcmp(row.text, none, sizeof none) == 0, counted);
+        close_scene(&s);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Each end counts once, whatever is repeated, aborted or started again. */
 static void
 test_what_networks_carried_is_kept(void **unused)
@@ -399,6 +427,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_daemon_restarts_with_both),
     cmocka_unit_test(test_marks_are_kept),
     cmocka_unit_test(test_a_reset_loses_nothing),
+    cmocka_unit_test(test_no_text_is_without_a_record),
     cmocka_unit_test(test_what_networks_carried_is_kept),
     cmocka_unit_test(test_how_far_an_image_is_is_memory_and_which_it_is_a_record),
     cmocka_unit_test(test_a_file_is_one_node),

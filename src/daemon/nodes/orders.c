@@ -415,7 +415,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const st
     entry.obj = orders_object_of(effect);
     event = orders_answer_event(core, effect, outcome);
     if (awaited && orders_has_explanation(effect, outcome)
-        && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
+        && bh_failures_seal(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
     if (failure.kept) {
         entry.tenant = failure.tenant.v;
@@ -423,10 +423,10 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const st
     }
     if (awaited)
         rc = bh_core_step(core, &entry, &event, err);
-    if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
-        return rc;
     /* The answer to an older question: no event any more, but what was ordered was done. */
-    return bh_core_record(core, &entry, (bh_rc)outcome->rc, err);
+    if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
+        rc = bh_core_record(core, &entry, (bh_rc)outcome->rc, err);
+    return rc == BH_OK ? bh_failures_put(core, &failure, err) : rc;
 }
 
 static bh_rc
@@ -458,6 +458,14 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
     return rc;
 }
 
+static bool
+orders_end_has_explanation(const struct bh_msg_ended *ended)
+{
+    return ended->cause == BH_END_START_FAILED || ended->cause == BH_END_RESUME_FAILED
+           || ended->cause == BH_END_OVER_CAP || ended->cause == BH_END_OVER_TIME
+           || ended->cause == BH_END_ISOLATION;
+}
+
 bh_rc
 bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended, struct bh_err *err)
 {
@@ -482,13 +490,11 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view) || view.node.v != node.v)
         return BH_OK;
     entry.tenant = view.tenant.v;
-    if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_RESUME_FAILED
-         || ended->cause == BH_END_OVER_CAP || ended->cause == BH_END_OVER_TIME
-         || ended->cause == BH_END_ISOLATION)
-        && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
-        return err->rc;
     /* The record has one text, or none; what never started carried nothing. */
     counted = ended->carried.counted && ended->cause != BH_END_START_FAILED;
+    if (!counted && orders_end_has_explanation(ended)
+        && bh_failures_seal(core, ended->lease, ended->why, &failure, err) != BH_OK)
+        return err->rc;
     if (counted)
         bh_carried_text(
             core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease, view.tenant.v }, &note);
@@ -496,5 +502,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */
         return BH_OK;
-    return rc == BH_OK && counted ? bh_carried_put(core, &note, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return counted ? bh_carried_put(core, &note, err) : bh_failures_put(core, &failure, err);
 }

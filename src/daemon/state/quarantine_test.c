@@ -2,6 +2,7 @@
 
 #include "daemon/state/quarantine.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -223,6 +224,12 @@ test_bounds(void **state)
     BH_CHECK_EQ("a damaged file goes first", quarantine.next, 9);
     BH_CHECK_EQ("all others count", quarantine.count, BH_CRASHES_MAX - 1);
     bh_quarantine_fini(&quarantine);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    quarantine = load("1", NOW);
+    BH_CHECK_EQ("a FIFO is not waited for", quarantine.count, BH_CRASHES_MAX - 1);
+    bh_quarantine_fini(&quarantine);
+    assert_int_equal(unlink(path), 0);
     leave(9, &(struct bh_crash){ .at_ns = NOW - 9, .version = "1" });
     quarantine = load("1", NOW);
     BH_CHECK_EQ("then the oldest", quarantine.next, 3);

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 
 static int
-hex_value(char c)
+form_hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -24,8 +24,8 @@ form_decode(const char *text, size_t length, char *ret)
         char c = text[i] == '+' ? ' ' : text[i];
 
         if (c == '%') {
-            int high = length - i > 2 ? hex_value(text[i + 1]) : -1;
-            int low = length - i > 2 ? hex_value(text[i + 2]) : -1;
+            int high = length - i > 2 ? form_hex_value(text[i + 1]) : -1;
+            int low = length - i > 2 ? form_hex_value(text[i + 2]) : -1;
 
             if (high < 0 || low < 0)
                 return SIZE_MAX;
@@ -41,7 +41,7 @@ form_decode(const char *text, size_t length, char *ret)
 }
 
 static bool
-is_utf8(const char *text, size_t length)
+form_is_utf8(const char *text, size_t length)
 {
     while (length > 0) {
         size_t step = bh_utf8_step(text, length);
@@ -56,18 +56,18 @@ is_utf8(const char *text, size_t length)
 
 /* One name=value of `length` bytes, decoded at *at, which moves behind it. */
 static enum bh_identity_fault
-add_pair(struct bh_form *form, const char *text, size_t length, char **at)
+form_add_pair(struct bh_form *form, const char *text, size_t length, char **at)
 {
     const char *equals = memchr(text, '=', length);
     size_t name_length = equals ? (size_t)(equals - text) : length;
     char *name = *at, *value;
     size_t count = form_decode(text, name_length, name);
 
-    if (count == SIZE_MAX || count == 0 || form->count == BH_FORM_PAIRS_MAX || !is_utf8(name, count))
+    if (count == SIZE_MAX || count == 0 || form->count == BH_FORM_PAIRS_MAX || !form_is_utf8(name, count))
         return BH_FAULT_FORM;
     value = name + count + 1;
     count = equals ? form_decode(equals + 1, length - name_length - 1, value) : form_decode("", 0, value);
-    if (count == SIZE_MAX || !is_utf8(value, count))
+    if (count == SIZE_MAX || !form_is_utf8(value, count))
         return BH_FAULT_FORM;
     if (bh_form_get(form, name))
         return BH_FAULT_FORM_DUPLICATE;
@@ -90,7 +90,7 @@ bh_form_parse(const char *text, size_t length, struct bh_form *ret_form)
         const char *ampersand = memchr(text, '&', length);
         size_t part = ampersand ? (size_t)(ampersand - text) : length;
 
-        fault = add_pair(ret_form, text, part, &at);
+        fault = form_add_pair(ret_form, text, part, &at);
         part += ampersand != NULL;
         text += part;
         length -= part;
@@ -107,11 +107,10 @@ bh_form_get(const struct bh_form *form, const char *name)
     return NULL;
 }
 
-void
-bh_form_put_encoded(struct bh_buf *out, const char *text)
+static void
+form_put_escaped(struct bh_buf *out, const char *plain, const char *text)
 {
     static const char hex[] = "0123456789ABCDEF";
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
@@ -122,6 +121,20 @@ bh_form_put_encoded(struct bh_buf *out, const char *text)
         else
             bh_buf_put(out, code, sizeof code);
     }
+}
+
+#define UNRESERVED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+void
+bh_form_put_encoded(struct bh_buf *out, const char *text)
+{
+    form_put_escaped(out, UNRESERVED, text);
+}
+
+void
+bh_form_put_path(struct bh_buf *out, const char *path)
+{
+    form_put_escaped(out, UNRESERVED "/", path);
 }
 
 void

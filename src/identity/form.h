@@ -37,4 +37,7 @@ void bh_form_put(struct bh_buf *out, const char *name, const char *value);
 /* Append a text with everything but letters, digits, '-', '.', '_' and '~' as %XX. */
 void bh_form_put_encoded(struct bh_buf *out, const char *text);
 
+/* The same for a path: its slashes stay. */
+void bh_form_put_path(struct bh_buf *out, const char *path);
+
 #endif

@@ -39,6 +39,15 @@ frame_put_meta(struct bh_html *html, const char *name, const char *content)
 }
 
 static void
+frame_put_script(struct bh_html *html, const char *name)
+{
+    bh_html_open(html, "script");
+    bh_html_attr(html, "src", bh_asset_path(name));
+    bh_html_flag(html, "defer");
+    bh_html_close(html, "script");
+}
+
+static void
 frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "head");
@@ -57,20 +66,46 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
     bh_html_open(html, "link");
     bh_html_attr(html, "rel", "icon");
     bh_html_attr(html, "href", bh_asset_path("icon.svg"));
-    if (frame->passkeys) {
-        bh_html_open(html, "script");
-        bh_html_attr(html, "src", bh_asset_path("passkey.js"));
-        bh_html_flag(html, "defer");
-        bh_html_close(html, "script");
-    }
+    if (frame->passkeys)
+        frame_put_script(html, "passkey.js");
+    if (frame->live)
+        frame_put_script(html, "live.js");
     bh_html_close(html, "head");
+}
+
+static void
+frame_put_navigation(struct bh_html *html, const struct bh_page_frame *frame)
+{
+    static const struct {
+        const char *path, *title;
+    } sections[BH_SECTIONS] = {
+#define BH_SECTION(section, path, title, verb) [BH_SECTION_##section] = { path, title },
+#include "tables/sections.tbl"
+#undef BH_SECTION
+    };
+
+    bh_html_open(html, "nav");
+    bh_html_attr(html, "aria-label", "Pages");
+    for (enum bh_section i = BH_SECTION_NONE + 1; i < BH_SECTIONS; i++) {
+        if (!(frame->sees & 1u << i))
+            continue;
+        bh_html_open(html, "a");
+        bh_html_attr(html, "href", sections[i].path);
+        if (i == frame->section)
+            bh_html_attr(html, "aria-current", "page");
+        bh_html_text(html, sections[i].title);
+        bh_html_close(html, "a");
+    }
+    bh_html_close(html, "nav");
 }
 
 static void
 frame_put_header(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "header");
-    bh_html_element(html, "span", NULL, frame->site);
+    bh_html_element(html, "span", "site", frame->site);
+    if (frame->section)
+        frame_put_navigation(html, frame);
     if (frame->account) {
         bh_html_open(html, "span");
         bh_html_text(html, "signed in as ");
@@ -107,6 +142,8 @@ bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame)
     bh_html_attr(&html, "lang", "en");
     frame_put_head(&html, frame);
     bh_html_open(&html, "body");
+    if (frame->section)
+        bh_html_attr(&html, "class", "view");
     frame_put_header(&html, frame);
     bh_html_open(&html, "main");
     bh_html_element(&html, "h1", NULL, frame->title);

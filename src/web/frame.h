@@ -17,6 +17,15 @@ enum bh_notice {
 const char *bh_notice_name(enum bh_notice notice);
 enum bh_notice bh_notice_find(const char *name);
 
+/* The parts of the navigation. */
+enum bh_section {
+    BH_SECTION_NONE, /* a page without navigation */
+#define BH_SECTION(section, path, title, verb) BH_SECTION_##section,
+#include "tables/sections.tbl"
+#undef BH_SECTION
+    BH_SECTIONS
+};
+
 /* Texts are shown as they are, escaped. */
 struct bh_page_frame {
     const char *title;
@@ -25,6 +34,9 @@ struct bh_page_frame {
     const char *csrf;    /* token for every form of the page; NULL where there is none */
     enum bh_notice notice;
     bool passkeys; /* the page needs passkey.js */
+    bool live;     /* it has panels that live.js keeps up to date */
+    enum bh_section section;
+    uint32_t sees; /* bits of the sections that the caller may see */
 };
 
 /* Write everything up to the page's own part, which lies within <main>, and what follows

@@ -1,9 +1,11 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "policy/authz.h"
 #include "web/headers.h"
 #include "web/signin_pages.h"
 #include "web/page.h"
+#include "web/question.h"
 
 enum { ANSWER_BYTES_MAX = 1 << 20, BODY_MAX = 1 << 15 };
 
@@ -38,6 +40,26 @@ bh_page_query(const struct bh_page *page)
     if (bh_buf_text(&out))
         text = bh_arena_strdup(page->request->arena, bh_buf_text(&out));
     return text ? text : "";
+}
+
+bh_ns
+bh_page_now(const struct bh_page *page)
+{
+    bh_ns (*now)(void) = page->web->options.now;
+
+    return now ? now() : bh_time_now();
+}
+
+const char *
+bh_page_address(const struct bh_page *page)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_FORM_BYTES_MAX };
+    const char *text = NULL;
+
+    bh_form_put_path(&out, page->request->path);
+    if (bh_buf_text(&out))
+        text = bh_arena_strdup(page->request->arena, bh_buf_text(&out));
+    return text ? text : "/";
 }
 
 struct bh_page_frame
@@ -82,20 +104,6 @@ bh_api_response_number(const struct bh_api_response *response, const char *name)
     return bh_json_number(page_member(response, name), 0);
 }
 
-/* A question within the process has a body and no query. */
-static const char *
-page_no_parameter(const struct bh_request *request, const char *name)
-{
-    return NULL;
-}
-
-static void
-page_no_parameters(const struct bh_request *request,
-                   void (*sink)(void *self, const char *name, const char *value), void *self)
-{
-    (void)sink;
-}
-
 static bool
 page_needs_step_up(const struct bh_reply *reply)
 {
@@ -106,23 +114,30 @@ page_needs_step_up(const struct bh_reply *reply)
     return false;
 }
 
+struct page_request {
+    enum bh_method method;
+    const char *path, *body;        /* NULL: none */
+    struct bh_question *parameters; /* NULL: none */
+};
+
 /* Put a question to the API, as the person whose session it is. */
 static void
-page_request(struct bh_page *page, enum bh_method method, const char *path, const char *body,
-             struct bh_reply *ret_reply)
+page_request(struct bh_page *page, const struct page_request *asked, struct bh_reply *ret_reply)
 {
+    const char *body = asked->body;
     const struct bh_web_options *web = &page->web->options;
     char bearer[BH_SESSION_TEXT_MAX + 8] = "Bearer ";
-    struct bh_request question = { .method = method,
-                                   .path = path,
+    struct bh_request question = { .method = asked->method,
+                                   .path = asked->path,
                                    .body = body ? body : "",
                                    .body_length = body ? strlen(body) : 0,
                                    .content_type = body ? "application/json" : NULL,
                                    .accept = "application/json",
                                    .transport = page->request->transport,
                                    .arena = page->request->arena,
-                                   .query = page_no_parameter,
-                                   .each_query = page_no_parameters };
+                                   .query = bh_question_parameter,
+                                   .each_query = bh_question_each_parameter,
+                                   .server = asked->parameters };
 
     memcpy(bearer + 7, page->session, strlen(page->session) + 1);
     if (page->session[0])
@@ -132,30 +147,53 @@ page_request(struct bh_page *page, enum bh_method method, const char *path, cons
     bh_secret_wipe(bearer, sizeof bearer);
 }
 
+/* What the API said, parsed; takes the reply's body. */
+static struct bh_api_response
+page_read(struct bh_page *page, struct bh_reply *reply)
+{
+    struct bh_api_response response = { .status = reply->status, .step_up = page_needs_step_up(reply) };
+    struct bh_err err;
+
+    page->reply->known = page->reply->known || reply->known;
+    if (reply->body.length > 0) {
+        if (bh_json_parse(reply->body.bytes, reply->body.length, &response.json, &err) != BH_OK)
+            response.json = NULL;
+        bh_secret_wipe(reply->body.bytes, reply->body.length);
+    }
+    bh_buf_fini(&reply->body);
+    return response;
+}
+
+struct bh_api_response
+bh_page_ask(struct bh_page *page, struct bh_question *question)
+{
+    struct bh_reply reply = { 0 };
+
+    bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
+    page_request(page, &(struct page_request){ BH_GET, question->path, NULL, question }, &reply);
+    return page_read(page, &reply);
+}
+
+void
+bh_page_forward_question(struct bh_page *page, struct bh_question *question)
+{
+    page_request(page, &(struct page_request){ BH_GET, question->path, NULL, question }, page->reply);
+}
+
 struct bh_api_response
 bh_page_call(struct bh_page *page, enum bh_method method, const char *path, const char *body)
 {
     struct bh_reply reply = { 0 };
-    struct bh_api_response response;
-    struct bh_err err;
 
     bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
-    page_request(page, method, path, body, &reply);
-    page->reply->known = page->reply->known || reply.known;
-    response = (struct bh_api_response){ .status = reply.status, .step_up = page_needs_step_up(&reply) };
-    if (reply.body.length > 0) {
-        if (bh_json_parse(reply.body.bytes, reply.body.length, &response.json, &err) != BH_OK)
-            response.json = NULL;
-        bh_secret_wipe(reply.body.bytes, reply.body.length);
-    }
-    bh_buf_fini(&reply.body);
-    return response;
+    page_request(page, &(struct page_request){ method, path, body, NULL }, &reply);
+    return page_read(page, &reply);
 }
 
 void
 bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
 {
-    page_request(page, method, path, NULL, page->reply);
+    page_request(page, &(struct page_request){ method, path, NULL, NULL }, page->reply);
 }
 
 struct bh_api_response
@@ -178,6 +216,36 @@ bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
         response = bh_page_call(page, method, path, memory);
     bh_secret_wipe(memory, sizeof memory);
     return response;
+}
+
+/* The sections whose verb the role holds; with BH_ROLES, those that are everybody's. */
+static uint32_t
+page_sections_of(enum bh_role role)
+{
+    static const char *const verbs[BH_SECTIONS] = {
+#define BH_SECTION(section, path, title, verb) [BH_SECTION_##section] = verb,
+#include "tables/sections.tbl"
+#undef BH_SECTION
+    };
+    uint32_t sees = 0;
+
+    for (enum bh_section i = BH_SECTION_NONE + 1; i < BH_SECTIONS; i++)
+        if (role == BH_ROLES ? !verbs[i][0] : verbs[i][0] && bh_authz_role_grants(role, verbs[i]))
+            sees |= 1u << i;
+    return sees;
+}
+
+void
+bh_page_who(struct bh_page *page, struct bh_page_frame *frame)
+{
+    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+    bh_json_value roles = page_member(&who, "roles");
+
+    frame->account = bh_arena_strdup(page->request->arena, bh_api_response_text(&who, "name"));
+    frame->sees = page_sections_of(BH_ROLES);
+    for (size_t i = 0; i < bh_json_count(roles); i++)
+        frame->sees |=
+            page_sections_of(bh_role_find(bh_json_text(bh_json_get(bh_json_at(roles, i), "role"), "")));
 }
 
 void
@@ -232,6 +300,23 @@ bh_page_refuse(struct bh_page *page, const struct bh_api_response *response, con
     } else {
         bh_page_redirect(page, path, bh_page_notice(response, refused));
     }
+}
+
+/* A user who is not signed in is sent to do so, and returns to the requested page. */
+void
+bh_page_require_sign_in(struct bh_page *page)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf where = { .max = BH_FORM_BYTES_MAX };
+    const char *query = bh_page_query(page), *path = NULL;
+
+    bh_buf_puts(&where, "/signin?next=");
+    bh_form_put_encoded(&where, page->request->path);
+    if (query[0])
+        bh_form_put_encoded(&where, "?");
+    bh_form_put_encoded(&where, query);
+    if (page->request->method == BH_GET && bh_buf_text(&where))
+        path = bh_arena_strdup(page->request->arena, bh_buf_text(&where));
+    bh_redirect(page->reply, path ? path : "/signin");
 }
 
 void

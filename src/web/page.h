@@ -67,6 +67,22 @@ struct bh_page_member {
 struct bh_api_response bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
                                          const struct bh_page_member *members);
 
+/* Ask with GET what a panel asks (web/question.h). */
+struct bh_question;
+struct bh_api_response bh_page_ask(struct bh_page *page, struct bh_question *question);
+
+/* Hand on what the API answers to it, as it is. */
+void bh_page_forward_question(struct bh_page *page, struct bh_question *question);
+
+/* Who is signed in, and which parts of the navigation that person sees, from /v1/whoami. */
+void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
+
+/* Now, for "3m ago". */
+bh_ns bh_page_now(const struct bh_page *page);
+
+/* The page's own path, encoded, in the arena. */
+const char *bh_page_address(const struct bh_page *page);
+
 /* Hand on what the API answers, as it is: for passkey.js. */
 void bh_page_forward(struct bh_page *page, enum bh_method method, const char *path);
 

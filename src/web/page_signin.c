@@ -6,12 +6,6 @@
 
 enum { BODY_MAX = 1 << 15, ISSUERS_MAX = 16 };
 
-void
-bh_show_root(struct bh_page *page)
-{
-    bh_redirect(page->reply, page->session[0] ? "/account" : "/signin");
-}
-
 /* The sign-in page, with what can be done here. */
 static void
 put_signin(struct bh_page *page, uint32_t status, enum bh_notice notice)
@@ -76,7 +70,7 @@ static void
 signin_accept_session(struct bh_page *page, const struct bh_api_response *response)
 {
     if (signin_store_session(page, response))
-        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"), BH_NOTICE_NONE);
+        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/"), BH_NOTICE_NONE);
     else
         put_signin(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
 }
@@ -143,7 +137,7 @@ bh_show_provider(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
-    const char *next = bh_next_path(bh_page_field(page, "next"), "/account"), *address;
+    const char *next = bh_next_path(bh_page_field(page, "next"), "/"), *address;
     char memory[BODY_MAX];
     struct bh_json_writer w;
     struct bh_buf body;
@@ -188,8 +182,8 @@ signin_stored_next(struct bh_page *page, const char *encoded)
     const char *pair = bh_arena_printf(page->request->arena, "next=%s", encoded);
 
     if (!form || !pair || bh_form_parse(pair, strlen(pair), form) != BH_FAULT_NONE)
-        return "/account";
-    return bh_next_path(bh_form_get(form, "next"), "/account");
+        return "/";
+    return bh_next_path(bh_form_get(form, "next"), "/");
 }
 
 void

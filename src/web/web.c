@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "web/headers.h"
 #include "web/page.h"
+#include "web/view.h"
 
 /* "__Host-" has browsers see to it that no other host set the cookie. */
 #define SESSION_COOKIE "__Host-bulkhead"
@@ -127,38 +128,46 @@ web_receive(struct bh_page *page)
     return true;
 }
 
-/* A user who is not signed in is sent to do so, and returns to the requested page.
- */
-void
-bh_page_require_sign_in(struct bh_page *page)
-{
-    BH_AUTO(bh_buf_fini) struct bh_buf where = { .max = BH_FORM_BYTES_MAX };
-    const char *query = bh_page_query(page), *path = NULL;
-
-    bh_buf_puts(&where, "/signin?next=");
-    bh_form_put_encoded(&where, page->request->path);
-    if (query[0])
-        bh_form_put_encoded(&where, "?");
-    bh_form_put_encoded(&where, query);
-    if (page->request->method == BH_GET && bh_buf_text(&where))
-        path = bh_arena_strdup(page->request->arena, bh_buf_text(&where));
-    bh_redirect(page->reply, path ? path : "/signin");
-}
-
-static void
-web_serve_page(struct bh_page *page, const struct route *route)
+/* Read the browser's cookies; false: answered, there is no randomness for its forms. */
+static bool
+web_know_browser(struct bh_page *page)
 {
     if (!bh_cookie_find(page->request, SESSION_COOKIE, page->session, sizeof page->session)
         || strncmp(page->session, "bs_", 3) != 0)
         page->session[0] = '\0';
     if (!bh_cookie_find(page->request, DEVICE_COOKIE, page->device, sizeof page->device))
         page->device[0] = '\0';
-    if (!web_bind_forms(page))
-        bh_page_error(page, 503);
-    else if (route->access == ACCESS_SIGNED_IN && !page->session[0])
+    if (web_bind_forms(page))
+        return true;
+    bh_page_error(page, 503);
+    return false;
+}
+
+static void
+web_serve_page(struct bh_page *page, const struct route *route)
+{
+    if (!web_know_browser(page))
+        return;
+    if (route->access == ACCESS_SIGNED_IN && !page->session[0])
         bh_page_require_sign_in(page);
     else if (route->method == BH_GET || web_receive(page))
         route->function(page);
+    bh_secret_wipe(page->session, sizeof page->session);
+}
+
+static void
+web_serve_view(struct bh_page *page, enum bh_site_view view, const char *id)
+{
+    if (page->request->method != BH_GET) {
+        bh_page_error(page, 405);
+        return;
+    }
+    if (!web_know_browser(page))
+        return;
+    if (page->session[0])
+        bh_site_view_serve(page, view, id);
+    else
+        bh_page_require_sign_in(page);
     bh_secret_wipe(page->session, sizeof page->session);
 }
 
@@ -168,6 +177,8 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
     struct bh_web *web = self;
     struct bh_page page = { .web = web, .request = request, .reply = reply };
     const struct bh_asset *asset = bh_asset_find(request->path);
+    const char *id;
+    enum bh_site_view view = bh_site_view_find(request->path, request->arena, &id);
     bool known = false;
 
     for (size_t i = 0; i < BH_COUNT(pages); i++) {
@@ -179,7 +190,9 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
             return;
         }
     }
-    if (asset && request->method == BH_GET)
+    if (view != BH_SITE_VIEWS)
+        web_serve_view(&page, view, id);
+    else if (asset && request->method == BH_GET)
         bh_asset_reply(reply, asset);
     else if (asset || known)
         bh_page_error(&page, 405);

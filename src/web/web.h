@@ -1,6 +1,7 @@
 #ifndef BH_WEB_WEB_H
 #define BH_WEB_WEB_H
 
+#include "base/time.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
 
@@ -16,7 +17,8 @@ struct bh_web_options {
     bh_http_handler api; /* answers what is no page, and the pages' own questions */
     void *api_self;
     const struct bh_crypto_ops *crypto;
-    const char *site; /* its name, in the header of every page */
+    const char *site;   /* its name, in the header of every page */
+    bh_ns (*now)(void); /* NULL: the wall clock */
 };
 
 /* The options are copied; what they point to outlives the pages.  Owned by the caller. */

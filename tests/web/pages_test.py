@@ -29,13 +29,14 @@ class Page(HTMLParser):
         if len(names) != len(set(names)):
             self.faults.append(f"<{tag}> has an attribute twice")
         form = next((e for e in reversed(self.open) if e["tag"] == "form"), None)
-        element = {"tag": tag, "form": form, "text": "", **dict(attributes)}
+        picture = any(e["tag"] == "svg" for e in self.open)  # a <title> in it is a shape's
+        element = {"tag": f"svg:{tag}" if picture else tag, "form": form, "text": "", **dict(attributes)}
         self.elements.append(element)
         if tag not in VOID:
             self.open.append(element)
 
     def handle_endtag(self, tag):
-        if not self.open or self.open[-1]["tag"] != tag:
+        if not self.open or self.open[-1]["tag"] not in (tag, f"svg:{tag}"):
             self.faults.append(f"</{tag}> closes nothing")
         else:
             self.open.pop()

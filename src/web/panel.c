@@ -1,0 +1,125 @@
+#include "web/panel.h"
+
+#include <string.h>
+
+#include "web/question.h"
+#include "web/show.h"
+
+static const struct bh_panel_row panels[] = {
+#define BH_VIEW(view, path, section, title, command)
+#define BH_PANEL(view, id, title, question, live, function)                                                  \
+    { BH_SITE_VIEW_##view, #id, title, question, BH_LIVE_##live, function },
+#include "tables/panels.tbl"
+#undef BH_VIEW
+#undef BH_PANEL
+    { .id = NULL },
+};
+
+const struct bh_panel_row *
+bh_panel_rows(void)
+{
+    return panels;
+}
+
+/* ---- asking ---- */
+
+static const char *
+panel_parameter(const void *self, const char *name)
+{
+    return bh_page_field(self, name);
+}
+
+bool
+bh_panel_question(const struct bh_page *page, const struct bh_panel_row *panel, const char *id,
+                  struct bh_question **ret_question)
+{
+    *ret_question = bh_arena_alloc(page->request->arena, sizeof **ret_question);
+    return *ret_question && bh_question_fill(panel->question, id, panel_parameter, page, *ret_question);
+}
+
+struct bh_api_response
+bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel, const char *id)
+{
+    struct bh_question *question;
+
+    if (!bh_panel_question(page, panel, id, &question))
+        return (struct bh_api_response){ .status = 400 };
+    return bh_page_ask(page, question);
+}
+
+const struct bh_panel_row *
+bh_panel_find(enum bh_site_view view, const char *id)
+{
+    for (const struct bh_panel_row *panel = panels; panel->id; panel++)
+        if (panel->view == view && strcmp(panel->id, id) == 0)
+            return panel;
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+static const char *
+panel_error(const struct bh_api_response *response)
+{
+    bh_json_value error = response->json ? bh_json_get(bh_json_root(response->json), "error") : NULL;
+
+    return bh_json_text(bh_json_get(error, "message"), "the service does not answer");
+}
+
+/* "jobs sensors": what live.js has the page asked again for. */
+static const char *
+panel_live_words(enum bh_live live)
+{
+    static const char *const words[] = { "", "jobs", "sensors", "jobs sensors" };
+
+    return words[live];
+}
+
+/* The panel's JSON is a click away: the page's address with ?json=. */
+static void
+panel_put_json_link(struct bh_html *html, const struct bh_page *page, const struct bh_panel_row *panel)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
+    const char *query = bh_page_query(page);
+
+    bh_buf_puts(&address, bh_page_address(page));
+    bh_buf_printf(&address, "?%s%sjson=%s", query, query[0] ? "&" : "", panel->id);
+    if (!bh_buf_text(&address))
+        return;
+    bh_html_open(html, "a");
+    bh_html_attr(html, "class", "json");
+    bh_html_attr(html, "href", bh_buf_text(&address));
+    bh_html_attr(html, "aria-label", bh_arena_printf(page->request->arena, "JSON of %s", panel->title));
+    bh_html_text(html, "JSON");
+    bh_html_close(html, "a");
+}
+
+void
+bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_panel_row *panel,
+             const struct bh_api_response *response)
+{
+    bh_html_open(html, "section");
+    bh_html_attr(html, "class", "panel");
+    bh_html_attr(html, "id", panel->id);
+    if (panel->live)
+        bh_html_attr(html, "data-live", panel_live_words(panel->live));
+    bh_html_open(html, "div");
+    bh_html_attr(html, "class", "heading");
+    bh_html_element(html, "h2", NULL, panel->title);
+    panel_put_json_link(html, call->page, panel);
+    bh_html_close(html, "div");
+    if (bh_api_response_is_ok(response)) {
+        panel->function(html, call);
+    } else {
+        bh_html_open(html, "p");
+        bh_show_unavailable(html, panel_error(response));
+        bh_html_close(html, "p");
+    }
+    bh_html_close(html, "section");
+}
+
+bool
+bh_panel_is_seen(const struct bh_api_response *response)
+{
+    return response->status != 403 && response->status != 404;
+}

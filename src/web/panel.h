@@ -1,0 +1,65 @@
+#ifndef BH_WEB_PANEL_H
+#define BH_WEB_PANEL_H
+
+#include "base/time.h"
+#include "web/page.h"
+
+/* Panels, as tables/panels.tbl says: one question to the API and a function that renders its reply. */
+
+/* The pages that are made of them. */
+enum bh_site_view {
+#define BH_VIEW(view, path, section, title, command) BH_SITE_VIEW_##view,
+#define BH_PANEL(view, id, title, question, live, function)
+#include "tables/panels.tbl"
+#undef BH_VIEW
+#undef BH_PANEL
+    BH_SITE_VIEWS
+};
+
+/* What makes a panel worth asking for again; bits. */
+enum bh_live { BH_LIVE_NEVER = 0, BH_LIVE_JOBS = 1, BH_LIVE_SENSORS = 2, BH_LIVE_JOBS_SENSORS = 3 };
+
+struct bh_panel_call {
+    struct bh_page *page;
+    const struct bh_page_frame *frame; /* for its forms */
+    bh_json_value data;                /* the API's reply */
+    const char *id;                    /* the page's variable part; "" */
+    bh_ns now;
+};
+
+/* Writes what stands within the panel's section, below its heading. */
+typedef void (*bh_panel_fn)(struct bh_html *html, const struct bh_panel_call *call);
+
+#define BH_VIEW(view, path, section, title, command)
+#define BH_PANEL(view, id, title, question, live, function)                                                  \
+    void function(struct bh_html *html, const struct bh_panel_call *call);
+#include "tables/panels.tbl"
+#undef BH_VIEW
+#undef BH_PANEL
+
+struct bh_panel_row {
+    enum bh_site_view view;
+    const char *id, *title, *question;
+    enum bh_live live;
+    bh_panel_fn function;
+};
+
+/* The rows, up to one whose id is NULL. */
+const struct bh_panel_row *bh_panel_rows(void);
+
+/* The row of that page and id, or NULL. */
+const struct bh_panel_row *bh_panel_find(enum bh_site_view view, const char *id);
+
+/* What the panel asks the API for this visit; false: too long. */
+bool bh_panel_question(const struct bh_page *page, const struct bh_panel_row *panel, const char *id,
+                       struct bh_question **ret_question);
+struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel, const char *id);
+
+/* Whether the caller sees the panel at all: what it may not ask for is left out. */
+bool bh_panel_is_seen(const struct bh_api_response *response);
+
+/* Write the panel's section; where the API did not answer, what it said. */
+void bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_panel_row *panel,
+                  const struct bh_api_response *response);
+
+#endif

@@ -1,0 +1,214 @@
+#include "web/show.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "identity/form.h"
+
+enum { TEXT_MAX = 64, UUID_SHOWN = 12, ADDRESS_MAX = 2048 };
+
+const char *
+bh_show_text_of(bh_json_value object, const char *name)
+{
+    return bh_json_text(bh_json_get(object, name), "");
+}
+
+uint64_t
+bh_show_number_of(bh_json_value object, const char *name)
+{
+    return bh_json_number(bh_json_get(object, name), 0);
+}
+
+bool
+bh_show_truth_of(bh_json_value object, const char *name)
+{
+    return bh_json_truth(bh_json_get(object, name));
+}
+
+void
+bh_show_time(struct bh_html *html, bh_ns at)
+{
+    char text[TEXT_MAX];
+    struct bh_buf utc;
+
+    if (at == 0) {
+        bh_html_text(html, "never");
+        return;
+    }
+    bh_buf_init_fixed(&utc, text, sizeof text);
+    bh_time_put_utc(&utc, at);
+    bh_html_open(html, "time");
+    bh_html_attr(html, "datetime", bh_buf_text(&utc));
+    bh_html_text(html, bh_buf_text(&utc));
+    bh_html_close(html, "time");
+}
+
+void
+bh_show_span(struct bh_html *html, bh_ns span)
+{
+    static const struct {
+        uint64_t seconds;
+        const char *name;
+    } units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "m" }, { 1, "s" } };
+    uint64_t left = span / BH_NS_PER_S;
+    char text[TEXT_MAX] = "0s";
+    size_t used = 0;
+    uint32_t shown = 0;
+
+    for (size_t i = 0; i < BH_COUNT(units) && shown < 2; i++) {
+        uint64_t count = left / units[i].seconds;
+
+        if (count == 0 && shown == 0)
+            continue;
+        shown++;
+        left %= units[i].seconds;
+        if (count > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%llu%s", used ? " " : "",
+                                     (unsigned long long)count, units[i].name);
+    }
+    bh_html_text(html, text);
+}
+
+void
+bh_show_mib(struct bh_html *html, uint64_t mib)
+{
+    char text[TEXT_MAX];
+    uint64_t tenths = mib * 10 / 1024;
+
+    if (mib < 1024)
+        snprintf(text, sizeof text, "%llu MiB", (unsigned long long)mib);
+    else
+        snprintf(text, sizeof text, "%llu.%llu GiB", (unsigned long long)(tenths / 10),
+                 (unsigned long long)(tenths % 10));
+    bh_html_text(html, text);
+}
+
+void
+bh_show_unavailable(struct bh_html *html, const char *why)
+{
+    bh_html_open(html, "span");
+    bh_html_attr(html, "class", "unavailable");
+    bh_html_text(html, "unavailable: ");
+    bh_html_text(html, why);
+    bh_html_close(html, "span");
+}
+
+/* Names that a style sheet may select by: letters, digits, dashes. */
+static bool
+show_is_class(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    return text[0] && text[strspn(text, plain)] == '\0' && strlen(text) < TEXT_MAX / 2;
+}
+
+void
+bh_show_state(struct bh_html *html, const char *state)
+{
+    char class[TEXT_MAX] = "state";
+
+    if (show_is_class(state))
+        snprintf(class, sizeof class, "state %s", state);
+    bh_html_element(html, "span", class, state);
+}
+
+void
+bh_show_link(struct bh_html *html, const char *folder, const char *name, const char *text)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = ADDRESS_MAX };
+
+    bh_buf_puts(&address, folder);
+    bh_form_put_path(&address, name);
+    if (!name[0] || !bh_buf_text(&address)) {
+        bh_html_text(html, text);
+        return;
+    }
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", bh_buf_text(&address));
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+}
+
+void
+bh_show_job(struct bh_html *html, uint64_t job)
+{
+    char number[TEXT_MAX];
+
+    snprintf(number, sizeof number, "%llu", (unsigned long long)job);
+    bh_show_link(html, "/jobs/", number, number);
+}
+
+void
+bh_show_tenant(struct bh_html *html, const char *path)
+{
+    bh_show_link(html, "/tenants/", path, path);
+}
+
+void
+bh_show_gpu(struct bh_html *html, const char *uuid)
+{
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof text, "%.*s", UUID_SHOWN, uuid);
+    bh_show_link(html, "/gpus/", uuid, text);
+}
+
+void
+bh_show_fact_begin(struct bh_html *html, const char *name)
+{
+    bh_html_open(html, "div");
+    bh_html_element(html, "dt", NULL, name);
+    bh_html_open(html, "dd");
+}
+
+void
+bh_show_fact_end(struct bh_html *html)
+{
+    bh_html_close(html, "dd");
+    bh_html_close(html, "div");
+}
+
+void
+bh_show_fact(struct bh_html *html, const char *name, const char *text)
+{
+    bh_show_fact_begin(html, name);
+    bh_html_text(html, text);
+    bh_show_fact_end(html);
+}
+
+void
+bh_show_table(struct bh_html *html, const char *caption, const char *const *columns)
+{
+    bh_html_open(html, "div");
+    bh_html_attr(html, "class", "wide");
+    bh_html_attr(html, "role", "region");
+    bh_html_attr(html, "aria-label", caption);
+    bh_html_attr(html, "tabindex", "0");
+    bh_html_open(html, "table");
+    bh_html_open(html, "thead");
+    bh_html_open(html, "tr");
+    for (; *columns; columns++) {
+        bh_html_open(html, "th");
+        bh_html_attr(html, "scope", "col");
+        bh_html_text(html, *columns);
+        bh_html_close(html, "th");
+    }
+    bh_html_close(html, "tr");
+    bh_html_close(html, "thead");
+    bh_html_open(html, "tbody");
+}
+
+void
+bh_show_table_end(struct bh_html *html)
+{
+    bh_html_close(html, "tbody");
+    bh_html_close(html, "table");
+    bh_html_close(html, "div");
+}
+
+void
+bh_show_cell(struct bh_html *html, const char *text)
+{
+    bh_html_element(html, "td", NULL, text);
+}

@@ -1,0 +1,126 @@
+#include "web/svg.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/attr.h"
+
+/* In units of the view box: the GPU is 160 wide, its memory 28 high, its compute slices below 6. */
+enum {
+    WIDE = 160,
+    MEMORY_HIGH = 28,
+    GAP = 2,
+    COMPUTE_HIGH = 6,
+    LETTER_WIDE = 6,
+    BAR_HIGH = 10,
+    CLASS_MAX = 64
+};
+
+static void
+svg_attr(struct bh_html *html, const char *name, uint64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    bh_html_attr(html, name, text);
+}
+
+static void
+svg_open(struct bh_html *html, const char *class, uint32_t wide, uint32_t high, const char *title)
+{
+    char box[48];
+
+    snprintf(box, sizeof box, "0 0 %u %u", wide, high);
+    bh_html_open(html, "svg");
+    bh_html_attr(html, "class", class);
+    bh_html_attr(html, "viewbox", box);
+    bh_html_attr(html, "role", "img");
+    bh_html_attr(html, "aria-label", title);
+}
+
+static void
+svg_put_rect(struct bh_html *html, const char *class, const uint32_t box[4])
+{
+    static const char *const names[] = { "x", "y", "width", "height" };
+
+    bh_html_open(html, "rect");
+    bh_html_attr(html, "class", class);
+    for (size_t i = 0; i < BH_COUNT(names); i++)
+        svg_attr(html, names[i], box[i]);
+    bh_html_close(html, "rect");
+}
+
+/* A label that fits, cut at its end. */
+static void
+svg_put_label(struct bh_html *html, const char *label, uint32_t x, uint32_t wide)
+{
+    char text[32];
+    uint32_t room = wide / LETTER_WIDE;
+
+    if (room < 1)
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)(room < sizeof text - 1 ? room : sizeof text - 1), label);
+    bh_html_open(html, "text");
+    svg_attr(html, "x", x + wide / 2);
+    svg_attr(html, "y", MEMORY_HIGH / 2 + 4);
+    bh_html_text(html, text);
+    bh_html_close(html, "text");
+}
+
+/* The partition's memory where it lies, and under it as many compute slices as it has. */
+static void
+svg_put_partition(struct bh_html *html, const struct bh_svg_gpu *gpu,
+                  const struct bh_svg_partition *partition)
+{
+    uint32_t unit = WIDE / (gpu->units ? gpu->units : 1), slice = WIDE / (gpu->slices ? gpu->slices : 1);
+    uint32_t x = partition->start * unit, wide = partition->units * unit;
+    uint32_t compute = partition->slices * slice;
+    char class[CLASS_MAX];
+
+    snprintf(class, sizeof class, "partition %s t%u", partition->state, partition->hue % BH_SVG_HUES);
+    bh_html_open(html, "g");
+    bh_html_attr(html, "class", class);
+    bh_html_element(html, "title", NULL, partition->title);
+    svg_put_rect(html, "memory", (const uint32_t[4]){ x + 1, 1, wide - 2, MEMORY_HIGH - 2 });
+    svg_put_rect(
+        html, "compute",
+        (const uint32_t[4]){ x + 1, MEMORY_HIGH + GAP, compute < wide ? compute : wide - 2, COMPUTE_HIGH });
+    svg_put_label(html, partition->label, x, wide);
+    bh_html_close(html, "g");
+}
+
+void
+bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu)
+{
+    svg_open(html, gpu->blocked ? "gpu blocked" : "gpu", WIDE, MEMORY_HIGH + GAP + COMPUTE_HIGH, gpu->title);
+    svg_put_rect(html, "board", (const uint32_t[4]){ 0, 0, WIDE, MEMORY_HIGH });
+    for (uint32_t i = 0; i < gpu->partition_count; i++)
+        svg_put_partition(html, gpu, &gpu->partitions[i]);
+    bh_html_close(html, "svg");
+}
+
+static uint32_t
+svg_bar_length(uint64_t amount, uint64_t whole)
+{
+    uint64_t length = whole ? amount * WIDE / whole : 0;
+
+    return length < WIDE ? (uint32_t)length : WIDE;
+}
+
+void
+bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar)
+{
+    uint32_t used = svg_bar_length(bar->used, bar->whole);
+    uint32_t guarantee = svg_bar_length(bar->guarantee, bar->whole);
+    uint32_t own = used < guarantee ? used : guarantee;
+
+    svg_open(html, "bar", WIDE, BAR_HIGH, bar->title);
+    svg_put_rect(html, "track", (const uint32_t[4]){ 0, 0, WIDE, BAR_HIGH });
+    svg_put_rect(html, "guarantee", (const uint32_t[4]){ 0, 0, guarantee, BAR_HIGH });
+    svg_put_rect(html, "own", (const uint32_t[4]){ 0, 2, own, BAR_HIGH - 4 });
+    svg_put_rect(html, "borrowed", (const uint32_t[4]){ own, 2, used - own, BAR_HIGH - 4 });
+    if (bar->limit != BH_SVG_NO_LIMIT && bar->limit <= bar->whole)
+        svg_put_rect(html, "limit",
+                     (const uint32_t[4]){ svg_bar_length(bar->limit, bar->whole) - 1, 0, 1, BAR_HIGH });
+    bh_html_close(html, "svg");
+}

@@ -1,0 +1,39 @@
+#ifndef BH_WEB_SVG_H
+#define BH_WEB_SVG_H
+
+#include "web/html.h"
+
+/* Pictures within a page, drawn as SVG: shapes carry classes, the sheet their colors. */
+
+/* A partition on its GPU, in true placement: `start` and `units` in the GPU's memory slices, of
+ * which it has `units_of_gpu`; `slices` compute slices of `slices_of_gpu`. */
+struct bh_svg_partition {
+    uint32_t start, units, slices;
+    const char *label; /* within it, as far as there is room: what holds it */
+    const char *title; /* whole, for pointers and screen readers */
+    const char *state; /* "leased", "idle", ...: a class */
+    uint32_t hue;      /* of its tenant: 0 to BH_SVG_HUES - 1 */
+};
+
+enum { BH_SVG_HUES = 8 };
+
+struct bh_svg_gpu {
+    const char *title; /* says the same in words */
+    uint32_t units, slices;
+    const struct bh_svg_partition *partitions;
+    uint32_t partition_count;
+    bool blocked; /* fenced or cordoned: hatched */
+};
+void bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu);
+
+/* A bar of a whole, with marks: use within a guarantee and a limit.  Amounts in parts. */
+struct bh_svg_bar {
+    const char *title;
+    uint64_t used, guarantee, limit; /* BH_SVG_NO_LIMIT: none */
+    uint64_t whole;                  /* what the bar's length is */
+};
+
+#define BH_SVG_NO_LIMIT UINT64_MAX
+void bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar);
+
+#endif

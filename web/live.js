@@ -1,6 +1,84 @@
 "use strict";
-// Moments in the reader's zone.
-for (const time of document.querySelectorAll("time")) {
-  time.title = time.dateTime;
-  time.textContent = new Date(time.dateTime).toLocaleString();
-}
+// Moments in the reader's zone, and sections that stay up to date (src/web/live.c).
+(() => {
+  const policy = window.trustedTypes?.createPolicy("bulkhead", { createHTML: (html) => html });
+  const parser = new DOMParser();
+
+  function localize(root) {
+    for (const time of root.querySelectorAll("time")) {
+      time.title = time.dateTime;
+      const at = new Date(time.dateTime);
+      const today = at.toDateString() === new Date().toDateString();
+      time.textContent = today ? at.toLocaleTimeString() : at.toLocaleString();
+    }
+  }
+
+  function sections() {
+    return [...document.querySelectorAll("[data-live]")];
+  }
+
+  // Put the new section in the old one's place; what is open stays open, the focus where it was.
+  function replace(id, html) {
+    const old = document.getElementById(id);
+    const fresh = parser.parseFromString(policy ? policy.createHTML(html) : html, "text/html").body.firstElementChild;
+    if (!old || !fresh) return;
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    if (focused && /^(INPUT|SELECT|TEXTAREA)$/.test(focused.tagName)) return;
+    const open = [...old.querySelectorAll("details")].map((d) => d.open);
+    const path = focused && [...old.querySelectorAll("a,button,[tabindex]")].indexOf(focused);
+    fresh.querySelectorAll("details").forEach((d, i) => { d.open = open[i] ?? d.open; });
+    localize(fresh);
+    const wide = [...old.querySelectorAll(".wide")].map((w) => w.scrollLeft);
+    old.replaceWith(fresh);
+    fresh.querySelectorAll(".wide").forEach((w, i) => { w.scrollLeft = wide[i] ?? 0; });
+    if (focused) fresh.querySelectorAll("a,button,[tabindex]")[path]?.focus({ preventScroll: true });
+  }
+
+  let source = null, retry = 1000;
+  const state = document.getElementById("live");
+  const button = state?.querySelector("button");
+  const word = state?.querySelector("[role=status]");
+
+  function say(text) {
+    if (word && word.textContent !== text) word.textContent = text;
+  }
+
+  function close() {
+    source?.close();
+    source = null;
+  }
+
+  function open() {
+    if (source || sections().length === 0) return;
+    const have = sections().map((s) => s.querySelector(":scope > data")?.value ?? "").join(",");
+    const page = location.pathname + location.search;
+    source = new EventSource(`/live?page=${encodeURIComponent(page)}&have=${have}`);
+    source.onopen = () => { retry = 1000; say("Live"); };
+    source.addEventListener("panel", (event) => {
+      const { id, html } = JSON.parse(event.data);
+      replace(id, html);
+    });
+    source.addEventListener("over", () => {
+      close();
+      say("Your session has ended: reload to sign in again.");
+      if (button) button.hidden = true;
+    });
+    // Not the browser's own retry: that would say again what the page had at first.
+    source.onerror = () => {
+      close();
+      say("Not connected: this is as it was. Trying again.");
+      setTimeout(() => { if (button?.getAttribute("aria-pressed") !== "true") open(); }, retry);
+      retry = Math.min(retry * 2, 30000);
+    };
+  }
+
+  localize(document);
+  if (!state) return;
+  state.hidden = false;
+  button.addEventListener("click", () => {
+    const paused = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(paused));
+    if (paused) { close(); say("Paused"); } else { open(); }
+  });
+  open();
+})();

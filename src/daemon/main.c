@@ -393,8 +393,12 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
     program->streams = bh_streams_new(program->port, &bh_crypto_openssl);
     options.streams = bh_streams_port(program->streams);
     program->api = bh_api_new(&options);
-    program->web = bh_web_new(&(struct bh_web_options){
-        .api = bh_api_handle, .api_self = program->api, .crypto = &bh_crypto_openssl, .site = "Bulkhead" });
+    program->web =
+        bh_web_new(&(struct bh_web_options){ .api = bh_api_handle,
+                                             .api_self = program->api,
+                                             .crypto = &bh_crypto_openssl,
+                                             .site = "Bulkhead",
+                                             .owner = program->config.https_port ? &program->port : NULL });
     rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_run, &program->port,
                          &program->defragger, err);
     if (rc != BH_OK)
@@ -468,13 +472,14 @@ daemon_stop(struct daemon_program *program)
     bh_ticker_stop(program->streams_ticker);
     bh_streams_stop(program->streams); /* while their ends can be recorded */
     bh_owner_halt(program->owner);
+    bh_web_stop(program->web);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
     bh_ticker_stop(program->defragger);
     bh_ticker_stop(program->accounts_ticker);
     bh_accounts_maintain(program->accounts);
+    bh_web_free(program->web); /* its thread asks the owner */
     bh_owner_stop(program->owner);
-    bh_web_free(program->web);
     bh_api_free(program->api);
     bh_streams_free(program->streams);
     bh_accounts_close(program->accounts);

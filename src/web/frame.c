@@ -115,6 +115,25 @@ frame_put_header(struct bh_html *html, const struct bh_page_frame *frame)
     bh_html_close(html, "header");
 }
 
+/* Whether the page stays up to date, and the way to stop that; live.js shows it. */
+static void
+frame_put_live(struct bh_html *html)
+{
+    bh_html_open(html, "div");
+    bh_html_attr(html, "id", "live");
+    bh_html_flag(html, "hidden");
+    bh_html_open(html, "span");
+    bh_html_attr(html, "role", "status");
+    bh_html_close(html, "span");
+    bh_html_open(html, "button");
+    bh_html_attr(html, "type", "button");
+    bh_html_attr(html, "class", "plain");
+    bh_html_attr(html, "aria-pressed", "false");
+    bh_html_text(html, "Pause");
+    bh_html_close(html, "button");
+    bh_html_close(html, "div");
+}
+
 static void
 frame_put_notice(struct bh_html *html, enum bh_notice notice)
 {
@@ -147,6 +166,8 @@ bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame)
     frame_put_header(&html, frame);
     bh_html_open(&html, "main");
     bh_html_element(&html, "h1", NULL, frame->title);
+    if (frame->live)
+        frame_put_live(&html);
     frame_put_notice(&html, frame->notice);
     return html;
 }

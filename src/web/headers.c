@@ -3,7 +3,8 @@
 /* What a page may do: this site's script and sheet, pictures within itself, and forms to this site. */
 #define POLICY_REST                                                                                          \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "                        \
-    "frame-ancestors 'none'; base-uri 'none'; connect-src 'self'"
+    "frame-ancestors 'none'; base-uri 'none'; connect-src 'self'; "                                          \
+    "require-trusted-types-for 'script'; trusted-types bulkhead"
 static const char policy_rest[] = POLICY_REST;
 static const char policy[] = POLICY_REST "; form-action 'self'";
 

@@ -8,8 +8,10 @@
 
 /* One request for a page on its way, and what every page's function needs. */
 
+struct bh_live;
 struct bh_web {
     struct bh_web_options options;
+    struct bh_live *live; /* NULL: pages stay as they are */
 };
 
 enum { BH_SESSION_TEXT_MAX = 128, BH_DEVICE_TEXT_MAX = 256, BH_LOGIN_TEXT_MAX = 3500 };

@@ -1,5 +1,7 @@
 #include "web/panel.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "web/question.h"
@@ -68,7 +70,7 @@ panel_error(const struct bh_api_response *response)
 
 /* "jobs sensors": what live.js has the page asked again for. */
 static const char *
-panel_live_words(enum bh_live live)
+panel_live_words(enum bh_panel_live live)
 {
     static const char *const words[] = { "", "jobs", "sensors", "jobs sensors" };
 
@@ -94,11 +96,37 @@ panel_put_json_link(struct bh_html *html, const struct bh_page *page, const stru
     bh_html_close(html, "a");
 }
 
-void
+static uint64_t
+panel_version(const char *bytes, size_t length)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3;
+    return hash ? hash : 1;
+}
+
+static void
+panel_put_version(struct bh_html *html, uint64_t version)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%016" PRIx64, version);
+    bh_html_open(html, "data");
+    bh_html_attr(html, "value", text);
+    bh_html_flag(html, "hidden");
+    bh_html_close(html, "data");
+}
+
+uint64_t
 bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_panel_row *panel,
              const struct bh_api_response *response)
 {
+    uint64_t version;
+    size_t begin;
+
     bh_html_open(html, "section");
+    begin = html->out->length;
     bh_html_attr(html, "class", "panel");
     bh_html_attr(html, "id", panel->id);
     if (panel->live)
@@ -115,7 +143,31 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
         bh_show_unavailable(html, panel_error(response));
         bh_html_close(html, "p");
     }
+    version = panel_version(html->out->bytes + begin, html->out->length - begin);
+    if (panel->live)
+        panel_put_version(html, version);
     bh_html_close(html, "section");
+    return version;
+}
+
+uint32_t
+bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, const char *id, struct bh_buf *out,
+                uint64_t *ret_version)
+{
+    BH_AUTO(bh_api_response_fini) struct bh_api_response response = bh_panel_ask(page, panel, id);
+    struct bh_page_frame frame = bh_page_frame(page, NULL);
+    const struct bh_panel_call call = { .page = page,
+                                        .frame = &frame,
+                                        .id = id,
+                                        .now = bh_page_now(page),
+                                        .data = response.json ? bh_json_root(response.json) : NULL };
+    struct bh_html html = { .out = out };
+
+    if (response.status == 401 || !bh_panel_is_seen(&response))
+        return response.status;
+    *ret_version = bh_panel_put(&html, &call, panel, &response);
+    bh_html_end(&html);
+    return response.status;
 }
 
 bool

@@ -17,7 +17,7 @@ enum bh_site_view {
 };
 
 /* What makes a panel worth asking for again; bits. */
-enum bh_live { BH_LIVE_NEVER = 0, BH_LIVE_JOBS = 1, BH_LIVE_SENSORS = 2, BH_LIVE_JOBS_SENSORS = 3 };
+enum bh_panel_live { BH_LIVE_NEVER = 0, BH_LIVE_JOBS = 1, BH_LIVE_SENSORS = 2, BH_LIVE_JOBS_SENSORS = 3 };
 
 struct bh_panel_call {
     struct bh_page *page;
@@ -40,7 +40,7 @@ typedef void (*bh_panel_fn)(struct bh_html *html, const struct bh_panel_call *ca
 struct bh_panel_row {
     enum bh_site_view view;
     const char *id, *title, *question;
-    enum bh_live live;
+    enum bh_panel_live live;
     bh_panel_fn function;
 };
 
@@ -58,8 +58,14 @@ struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_
 /* Whether the caller sees the panel at all: what it may not ask for is left out. */
 bool bh_panel_is_seen(const struct bh_api_response *response);
 
-/* Write the panel's section; where the API did not answer, what it said. */
-void bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_panel_row *panel,
-                  const struct bh_api_response *response);
+/* Ask and write the section into `out`; nothing where the caller does not see it.  The API's status: 401
+ * where the session has ended. */
+uint32_t bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, const char *id,
+                         struct bh_buf *out, uint64_t *ret_version);
+
+/* Write the panel's section; where the API did not answer, what it said.  Its version, which of equal
+ * bytes is the same (FNV-1a, 64 bits) and never 0, is its last element. */
+uint64_t bh_panel_put(struct bh_html *html, const struct bh_panel_call *call,
+                      const struct bh_panel_row *panel, const struct bh_api_response *response);
 
 #endif

@@ -13,19 +13,20 @@ jobs_has_begun(bh_json_value job)
     return bh_show_number_of(job, "started_ns") != 0;
 }
 
-/* When it will start, or how long it has run. */
+/* When it will start, began or ended.  No span up to now: what did not change is rendered as before. */
 static void
-jobs_put_when(struct bh_html *html, bh_json_value job, bh_ns now)
+jobs_put_when(struct bh_html *html, bh_json_value job)
 {
     bh_ns start = bh_show_number_of(job, "estimated_start_ns"), begun = bh_show_number_of(job, "started_ns");
     bh_ns ended = bh_show_number_of(job, "ended_ns");
 
     bh_html_open(html, "td");
-    if (jobs_has_begun(job)) {
-        bh_ns end = ended ? ended : now;
-
-        bh_html_text(html, ended ? "ran " : "for ");
-        bh_show_span(html, end > begun ? end - begun : 0);
+    if (ended && begun) {
+        bh_html_text(html, "ran ");
+        bh_show_span(html, ended > begun ? ended - begun : 0);
+    } else if (begun) {
+        bh_html_text(html, "since ");
+        bh_show_time(html, begun);
     } else if (start) {
         bh_html_text(html, "about ");
         bh_show_time(html, start);
@@ -36,7 +37,7 @@ jobs_put_when(struct bh_html *html, bh_json_value job, bh_ns now)
 }
 
 static void
-jobs_put_row(struct bh_html *html, bh_json_value job, bh_ns now)
+jobs_put_row(struct bh_html *html, bh_json_value job)
 {
     bh_html_open(html, "tr");
     bh_html_open(html, "td");
@@ -51,7 +52,7 @@ jobs_put_row(struct bh_html *html, bh_json_value job, bh_ns now)
     bh_html_open(html, "td");
     bh_show_state(html, bh_show_text_of(job, "state"));
     bh_html_close(html, "td");
-    jobs_put_when(html, job, now);
+    jobs_put_when(html, job);
     bh_show_cell(html, bh_show_text_of(job, jobs_has_begun(job) ? "partitions" : "reason"));
     bh_html_close(html, "tr");
 }
@@ -69,7 +70,7 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const cha
     }
     bh_show_table(html, caption, columns);
     for (size_t i = 0; i < bh_json_count(list); i++)
-        jobs_put_row(html, bh_json_at(list, i), call->now);
+        jobs_put_row(html, bh_json_at(list, i));
     bh_show_table_end(html);
 }
 

@@ -130,22 +130,13 @@ view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
 static void
 view_serve_panel(struct bh_page *page, const struct bh_panel_row *panel, const char *id)
 {
-    BH_AUTO(bh_api_response_fini) struct bh_api_response response = bh_panel_ask(page, panel, id);
-    struct bh_page_frame frame = bh_page_frame(page, NULL);
-    const struct bh_panel_call call = { .page = page,
-                                        .frame = &frame,
-                                        .id = id,
-                                        .now = bh_page_now(page),
-                                        .data = response.json ? bh_json_root(response.json) : NULL };
-    struct bh_html html = { .out = &page->reply->body };
+    uint64_t version;
+    uint32_t status = bh_panel_render(page, panel, id, &page->reply->body, &version);
 
-    if (response.status == 401 || !bh_panel_is_seen(&response)) {
-        bh_page_error(page, response.status == 401 ? 401 : 404);
-        return;
-    }
-    bh_page_headers(page->reply, 200, true);
-    bh_panel_put(&html, &call, panel, &response);
-    bh_html_end(&html);
+    if (page->reply->body.length > 0)
+        bh_page_headers(page->reply, 200, true);
+    else
+        bh_page_error(page, status == 401 ? 401 : 404);
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "web/headers.h"
+#include "web/live.h"
 #include "web/page.h"
 #include "web/view.h"
 
@@ -35,12 +36,24 @@ bh_web_new(const struct bh_web_options *options)
 
     BH_ASSERT(web);
     web->options = *options;
+    if (options->owner)
+        web->live = bh_live_new(web, options->owner, &(struct bh_live_limits){ 0 });
     return web;
+}
+
+void
+bh_web_stop(struct bh_web *web)
+{
+    if (web)
+        bh_live_stop(web->live);
 }
 
 void
 bh_web_free(struct bh_web *web)
 {
+    if (!web)
+        return;
+    bh_live_free(web->live);
     free(web);
 }
 

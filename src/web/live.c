@@ -1,0 +1,566 @@
+#include "web/live.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/lock.h"
+#include "base/num.h"
+#include "web/headers.h"
+#include "web/question.h"
+#include "web/view.h"
+
+enum {
+    PANELS_MAX = 16, /* of a page */
+    CHANGES_MAX = 64,
+    READERS_MAX = 4000,
+    READERS_EACH_MAX = 1200,
+    PAGE_BYTES_MAX = 4 << 20,
+    ARENA_BYTES_MAX = 16 << 20,
+    REST = 4, /* times as long as rendering took */
+};
+
+#define SENSORS_NS (5 * BH_NS_PER_S)
+#define SILENCE_NS (15 * BH_NS_PER_S)
+#define WAIT_NS (100 * BH_NS_PER_MS) /* between looks at whether to stop */
+
+/* An event as it is sent, shared by all that it is sent to. */
+struct live_text {
+    uint32_t uses; /* under the lock */
+    size_t length;
+    char bytes[];
+};
+
+struct live_panel {
+    const struct bh_panel_row *row;
+    uint64_t version; /* 0: not rendered yet */
+    struct live_text *text;
+};
+
+/* What readers of one page and session look at. */
+struct live_group {
+    char session[BH_SESSION_TEXT_MAX];
+    enum bh_site_view view;
+    char *address, *id;
+    struct bh_form parameters;
+    struct bh_transport transport;
+    struct live_panel panels[PANELS_MAX];
+    uint32_t panel_count, readers;
+    bool over; /* the session has ended */
+    struct live_group *next;
+};
+
+struct bh_live {
+    const struct bh_web *web;
+    struct bh_owner owner;
+    struct bh_live_limits limits;
+    struct bh_mutex mutex;
+    struct bh_condition changed, stopped;
+    struct live_group *groups; /* under the lock */
+    uint32_t readers;          /* likewise */
+    bool stopping;
+    bool fresh; /* a group has never been rendered */
+    pthread_t thread;
+};
+
+struct live_reader {
+    struct bh_live *live;
+    struct live_group *group;
+    uint64_t seen[PANELS_MAX];
+    struct live_text *text; /* being sent */
+    size_t sent;
+    bool begun, over;
+};
+
+/* ---- texts ---- */
+
+static struct live_text *
+live_text_new(const char *bytes, size_t length)
+{
+    struct live_text *text = malloc(sizeof *text + length);
+
+    BH_ASSERT(text);
+    text->uses = 1;
+    text->length = length;
+    memcpy(text->bytes, bytes, length);
+    return text;
+}
+
+static void
+live_text_put_back(struct live_text *text)
+{
+    if (text && --text->uses == 0)
+        free(text);
+}
+
+static struct live_text *
+live_event_of_panel(const struct bh_panel_row *row, const char *html)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = 2 * PAGE_BYTES_MAX };
+    struct bh_json_writer w;
+
+    bh_buf_puts(&out, "event: panel\ndata: ");
+    w = bh_json_begin(&out);
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "html", html);
+    bh_json_str(&w, "id", row->id);
+    bh_json_close(&w, '}');
+    bh_buf_puts(&out, "\n\n");
+    return bh_buf_text(&out) ? live_text_new(out.bytes, out.length) : NULL;
+}
+
+/* ---- rendering ---- */
+
+static const char *
+live_parameter(const struct bh_request *request, const char *name)
+{
+    const struct live_group *group = request->server;
+
+    return bh_form_get(&group->parameters, name);
+}
+
+static void
+live_each_parameter(const struct bh_request *request,
+                    void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+    const struct live_group *group = request->server;
+
+    for (uint32_t i = 0; i < group->parameters.count; i++)
+        sink(self, group->parameters.pairs[i].name, group->parameters.pairs[i].value);
+}
+
+/* Ask for one panel as the group's person; what is now in it, and its version.  The API's status. */
+static uint32_t
+live_render_panel(struct bh_live *live, struct live_group *group, const struct bh_panel_row *row,
+                  uint64_t *ret_version, struct live_text **ret_text)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES_MAX);
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = PAGE_BYTES_MAX };
+    const struct bh_request request = { .method = BH_GET,
+                                        .path = group->address,
+                                        .body = "",
+                                        .transport = &group->transport,
+                                        .arena = arena,
+                                        .query = live_parameter,
+                                        .each_query = live_each_parameter,
+                                        .server = group };
+    struct bh_reply reply = { 0 };
+    struct bh_page page = { .web = live->web, .request = &request, .reply = &reply };
+    uint32_t status;
+
+    memcpy(page.session, group->session, sizeof page.session);
+    bh_csrf_token(page.session, page.csrf);
+    status = bh_panel_render(&page, row, group->id, &out, ret_version);
+    bh_secret_wipe(page.session, sizeof page.session);
+    if (!bh_buf_text(&out))
+        return status;
+    *ret_text = live_event_of_panel(row, bh_buf_text(&out));
+    return status;
+}
+
+static void
+live_put_text(struct bh_live *live, struct live_group *group, struct live_panel *panel, uint64_t version,
+              struct live_text *text)
+{
+    bh_mutex_lock(&live->mutex);
+    if (text && version != panel->version) {
+        live_text_put_back(panel->text);
+        panel->text = text;
+        panel->version = version;
+        bh_condition_broadcast(&live->changed);
+    } else {
+        live_text_put_back(text);
+    }
+    bh_mutex_unlock(&live->mutex);
+}
+
+static void
+live_end_group(struct bh_live *live, struct live_group *group)
+{
+    bh_mutex_lock(&live->mutex);
+    group->over = true;
+    bh_condition_broadcast(&live->changed);
+    bh_mutex_unlock(&live->mutex);
+}
+
+/* Only the rendering thread frees groups, so it may hold one without the lock. */
+static void
+live_render_group(struct bh_live *live, struct live_group *group, uint32_t topics)
+{
+    for (uint32_t i = 0; i < group->panel_count && !group->over; i++) {
+        struct live_panel *panel = &group->panels[i];
+        struct live_text *text = NULL;
+        uint64_t version = 0;
+
+        if (panel->version != 0 && !(panel->row->live & topics))
+            continue;
+        if (live_render_panel(live, group, panel->row, &version, &text) == 401)
+            live_end_group(live, group);
+        live_put_text(live, group, panel, version, text);
+    }
+}
+
+static void
+live_group_free(struct live_group *group)
+{
+    for (uint32_t i = 0; i < group->panel_count; i++)
+        live_text_put_back(group->panels[i].text);
+    bh_secret_wipe(group->session, sizeof group->session);
+    free(group->address);
+    free(group->id);
+    free(group);
+}
+
+/* The group behind `group`, or the first; those without readers go. */
+static struct live_group *
+live_next_group(struct bh_live *live, struct live_group *group)
+{
+    struct live_group **at = group ? &group->next : &live->groups, *found;
+
+    bh_mutex_lock(&live->mutex);
+    while (*at && (*at)->readers == 0) {
+        struct live_group *gone = *at;
+
+        *at = gone->next;
+        live_group_free(gone);
+    }
+    found = *at;
+    bh_mutex_unlock(&live->mutex);
+    return found;
+}
+
+static void
+live_render_all(struct bh_live *live, uint32_t topics)
+{
+    struct live_group *group = NULL;
+
+    while ((group = live_next_group(live, group)))
+        live_render_group(live, group, topics);
+}
+
+/* Whether something may have changed since the change of that number; waits a moment for it. */
+static bool
+live_await_change(struct bh_live *live, uint64_t *number)
+{
+    struct bh_change changes[CHANGES_MAX];
+    uint32_t count = live->owner.ops->changes(live->owner.self, *number, WAIT_NS, changes, CHANGES_MAX);
+
+    if (count > 0)
+        *number = live->owner.ops->change_number(live->owner.self);
+    return count > 0;
+}
+
+/* Whether a group is new, or the thread is to end; and how long it may rest. */
+static bool
+live_take_fresh(struct bh_live *live)
+{
+    bool fresh;
+
+    bh_mutex_lock(&live->mutex);
+    fresh = live->fresh;
+    live->fresh = false;
+    bh_mutex_unlock(&live->mutex);
+    return fresh;
+}
+
+static bool
+live_rest(struct bh_live *live, bh_ns until)
+{
+    bool stopping;
+
+    bh_mutex_lock(&live->mutex);
+    while (!live->stopping && bh_condition_wait_until(&live->stopped, &live->mutex, until))
+        ;
+    stopping = live->stopping;
+    bh_mutex_unlock(&live->mutex);
+    return !stopping;
+}
+
+static void *
+live_run(void *self)
+{
+    struct bh_live *live = self;
+    uint64_t number = live->owner.ops->change_number(live->owner.self);
+    bh_ns sensed = 0, begun = bh_time_monotonic(), done = begun;
+
+    while (live_rest(live, done + (done - begun) * REST)) {
+        bool changed = live_await_change(live, &number), fresh = live_take_fresh(live);
+        uint32_t topics = changed ? BH_LIVE_JOBS : BH_LIVE_NEVER;
+
+        begun = bh_time_monotonic();
+        if (begun - sensed >= live->limits.sensors) {
+            topics |= BH_LIVE_SENSORS;
+            sensed = begun;
+        }
+        if (topics || fresh)
+            live_render_all(live, topics);
+        done = bh_time_monotonic();
+    }
+    return NULL;
+}
+
+struct bh_live *
+bh_live_new(const struct bh_web *web, const struct bh_owner *owner, const struct bh_live_limits *limits)
+{
+    struct bh_live *live = calloc(1, sizeof *live);
+
+    BH_ASSERT(live);
+    live->web = web;
+    live->owner = *owner;
+    live->limits = *limits;
+    live->limits.readers = limits->readers ? limits->readers : READERS_MAX;
+    live->limits.readers_each = limits->readers_each ? limits->readers_each : READERS_EACH_MAX;
+    live->limits.sensors = limits->sensors ? limits->sensors : SENSORS_NS;
+    live->limits.silence = limits->silence ? limits->silence : SILENCE_NS;
+    bh_mutex_init(&live->mutex, BH_LOCK_LIVE);
+    bh_condition_init(&live->changed);
+    bh_condition_init(&live->stopped);
+    BH_ASSERT(pthread_create(&live->thread, NULL, live_run, live) == 0);
+    return live;
+}
+
+void
+bh_live_stop(struct bh_live *live)
+{
+    if (!live)
+        return;
+    bh_mutex_lock(&live->mutex);
+    live->stopping = true;
+    bh_condition_broadcast(&live->stopped);
+    bh_condition_broadcast(&live->changed);
+    bh_mutex_unlock(&live->mutex);
+}
+
+void
+bh_live_free(struct bh_live *live)
+{
+    if (!live)
+        return;
+    bh_live_stop(live);
+    pthread_join(live->thread, NULL);
+    BH_ASSERT(live->readers == 0);
+    (void)live_next_group(live, NULL); /* frees all: none has readers */
+    bh_condition_fini(&live->changed);
+    bh_condition_fini(&live->stopped);
+    bh_mutex_fini(&live->mutex);
+    free(live);
+}
+
+/* ---- readers ---- */
+
+/* The next panel that this reader was not sent as it is now. */
+static bool
+live_take_text(struct live_reader *reader)
+{
+    struct live_group *group = reader->group;
+
+    for (uint32_t i = 0; i < group->panel_count; i++) {
+        struct live_panel *panel = &group->panels[i];
+
+        if (panel->version == reader->seen[i] || !panel->text)
+            continue;
+        reader->seen[i] = panel->version;
+        reader->text = panel->text;
+        reader->text->uses++;
+        reader->sent = 0;
+        return true;
+    }
+    return false;
+}
+
+static size_t
+live_copy(char *memory, size_t size, const char *bytes, size_t length)
+{
+    size_t count = length < size ? length : size;
+
+    memcpy(memory, bytes, count);
+    return count;
+}
+
+/* What there is to send is in reader->text, or that the session is over; false: nothing in time. */
+static bool
+live_await_text(struct live_reader *reader)
+{
+    struct bh_live *live = reader->live;
+    bh_ns until = bh_time_monotonic() + live->limits.silence;
+
+    while (!live_take_text(reader)) {
+        if (reader->group->over || live->stopping)
+            return true;
+        if (!bh_condition_wait_until(&live->changed, &live->mutex, until))
+            return false;
+    }
+    return true;
+}
+
+static size_t
+live_read(void *self, char *memory, size_t size)
+{
+    static const char silent[] = ":\n\n", over[] = "event: over\ndata: {}\n\n";
+    struct live_reader *reader = self;
+    size_t count = 0;
+
+    if (reader->over)
+        return 0;
+    bh_mutex_lock(&reader->live->mutex);
+    if (!reader->begun) {
+        count = live_copy(memory, size, silent, sizeof silent - 1);
+        reader->begun = true;
+    } else if (!reader->text && !live_await_text(reader)) {
+        count = live_copy(memory, size, silent, sizeof silent - 1);
+    } else if (reader->text) {
+        count =
+            live_copy(memory, size, reader->text->bytes + reader->sent, reader->text->length - reader->sent);
+        reader->sent += count;
+        if (reader->sent == reader->text->length) {
+            live_text_put_back(reader->text);
+            reader->text = NULL;
+        }
+    } else {
+        count = reader->group->over ? live_copy(memory, size, over, sizeof over - 1) : 0;
+        reader->over = true;
+    }
+    bh_mutex_unlock(&reader->live->mutex);
+    return count;
+}
+
+static void
+live_close(void *self)
+{
+    struct live_reader *reader = self;
+
+    bh_mutex_lock(&reader->live->mutex);
+    live_text_put_back(reader->text);
+    reader->group->readers--;
+    reader->live->readers--;
+    bh_mutex_unlock(&reader->live->mutex);
+    free(reader);
+}
+
+/* ---- joining ---- */
+
+/* The page's address taken apart; false: no such page. */
+static bool
+live_read_address(struct live_group *group, const char *address, struct bh_arena *arena)
+{
+    size_t length = strcspn(address, "?");
+    const char *query = address[length] ? address + length + 1 : "", *id;
+    const char *path = bh_arena_strndup(arena, address, length);
+
+    if (!path || (query[0] && bh_form_parse(query, strlen(query), &group->parameters) != BH_FAULT_NONE))
+        return false;
+    group->view = bh_site_view_find(path, arena, &id);
+    if (group->view == BH_SITE_VIEWS)
+        return false;
+    group->address = strdup(path);
+    group->id = strdup(id);
+    BH_ASSERT(group->address && group->id);
+    return true;
+}
+
+static struct live_group *
+live_group_new(const struct bh_page *page, const char *address)
+{
+    struct live_group *group = calloc(1, sizeof *group);
+
+    BH_ASSERT(group);
+    if (!live_read_address(group, address, page->request->arena)) {
+        free(group);
+        return NULL;
+    }
+    memcpy(group->session, page->session, sizeof group->session);
+    group->transport = *page->request->transport;
+    for (const struct bh_panel_row *row = bh_panel_rows(); row->id; row++) {
+        if (row->view != group->view || !row->live)
+            continue;
+        BH_ASSERT(group->panel_count < PANELS_MAX);
+        group->panels[group->panel_count++].row = row;
+    }
+    return group;
+}
+
+static bool
+live_is_same(const struct live_group *a, const struct live_group *b)
+{
+    if (a->over || strcmp(a->session, b->session) != 0 || strcmp(a->address, b->address) != 0
+        || a->parameters.count != b->parameters.count)
+        return false;
+    for (uint32_t i = 0; i < a->parameters.count; i++)
+        if (strcmp(a->parameters.pairs[i].name, b->parameters.pairs[i].name) != 0
+            || strcmp(a->parameters.pairs[i].value, b->parameters.pairs[i].value) != 0)
+            return false;
+    return true;
+}
+
+static uint32_t
+live_readers_of(const struct bh_live *live, const char *session)
+{
+    uint32_t count = 0;
+
+    for (const struct live_group *group = live->groups; group; group = group->next)
+        count += strcmp(group->session, session) == 0 ? group->readers : 0;
+    return count;
+}
+
+/* The group that is there already, or this one; NULL: there are too many readers. */
+static struct live_group *
+live_join(struct bh_live *live, struct live_group *mine)
+{
+    struct live_group *group = live->groups;
+
+    if (live->readers >= live->limits.readers
+        || live_readers_of(live, mine->session) >= live->limits.readers_each)
+        return NULL;
+    while (group && !live_is_same(group, mine))
+        group = group->next;
+    if (!group) {
+        mine->next = live->groups;
+        live->groups = group = mine;
+        live->fresh = true;
+    }
+    group->readers++;
+    live->readers++;
+    return group;
+}
+
+/* The versions that the page has, in the order of its live sections. */
+static void
+live_read_versions(struct live_reader *reader, const char *have)
+{
+    for (uint32_t i = 0; i < PANELS_MAX && *have; i++) {
+        size_t length = strcspn(have, ",");
+
+        reader->seen[i] = length == 16 ? strtoull(have, NULL, 16) : 0;
+        have += length + (have[length] == ',');
+    }
+}
+
+void
+bh_show_live(struct bh_page *page)
+{
+    struct bh_live *live = page->web->live;
+    struct live_group *mine = live ? live_group_new(page, bh_page_field(page, "page")) : NULL, *group;
+    struct live_reader *reader;
+
+    if (!mine) {
+        bh_page_error(page, 404);
+        return;
+    }
+    bh_mutex_lock(&live->mutex);
+    group = live_join(live, mine);
+    bh_mutex_unlock(&live->mutex);
+    if (group != mine)
+        live_group_free(mine);
+    if (!group) {
+        bh_page_error(page, 429);
+        return;
+    }
+    reader = calloc(1, sizeof *reader);
+    BH_ASSERT(reader);
+    *reader = (struct live_reader){ .live = live, .group = group };
+    live_read_versions(reader, bh_page_field(page, "have"));
+    page->reply->status = 200;
+    page->reply->content_type = "text/event-stream";
+    page->reply->stream = (struct bh_stream){ live_read, live_close, reader };
+}

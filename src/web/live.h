@@ -1,0 +1,37 @@
+#ifndef BH_WEB_LIVE_H
+#define BH_WEB_LIVE_H
+
+#include "api/request/owner.h"
+#include "web/panel.h"
+
+/* Pages that stay up to date: GET /live?page=ADDRESS&have=VERSIONS (those of bh_panel_version in
+ * the order of the page's sections, separated by commas), server-sent events.
+ *
+ *   event "panel"  {"html","id"}: the section as it is now
+ *   event "over"   the session has ended
+ *
+ * One thread renders, each panel of a page and session once for all that look at it, when something
+ * changed that it shows; what came out as before is sent to none, so that a page tells of nothing that it
+ * does not show.  Readers have no queue: each has the version of each panel that it was last sent, and is
+ * sent the newest, however slow it is.  The thread rests four times as long as it rendered. */
+struct bh_live;
+
+struct bh_live_limits {
+    uint32_t readers, readers_each; /* in all, of one session; 0: 4000 and 1200 */
+    bh_ns sensors;                  /* how often those are asked; 0: 5 s */
+    bh_ns silence;                  /* after which a reader is sent a comment; 0: 15 s */
+};
+
+/* `web` outlives it. */
+BH_MUST_USE struct bh_live *bh_live_new(const struct bh_web *web, const struct bh_owner *owner,
+                                        const struct bh_live_limits *limits);
+/* End all streams, also those that come later. */
+void bh_live_stop(struct bh_live *live);
+
+/* All readers have gone. */
+void bh_live_free(struct bh_live *live);
+
+/* The page /live is bh_show_live (tables/pages.tbl): a stream; 404 where no such page is, 429 with too many
+ * readers. */
+
+#endif

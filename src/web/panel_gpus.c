@@ -42,16 +42,40 @@ gpus_word_partition(bh_json_value row, char title[TITLE_MAX], char label[LABEL_M
     }
 }
 
+/* The partitions of a GPU in the order in which they lie on it. */
+struct gpu_order {
+    bh_json_value rows[SHOWN_MAX];
+    uint32_t count;
+};
+
+static void
+gpus_order(bh_json_value gpu, struct gpu_order *ret)
+{
+    bh_json_value list = bh_json_get(gpu, "partitions");
+
+    ret->count = 0;
+    for (size_t i = 0; i < bh_json_count(list) && ret->count < SHOWN_MAX; i++) {
+        bh_json_value row = bh_json_at(list, i);
+        uint64_t start = bh_show_number_of(row, "start");
+        uint32_t at = ret->count++;
+
+        for (; at > 0 && bh_show_number_of(ret->rows[at - 1], "start") > start; at--)
+            ret->rows[at] = ret->rows[at - 1];
+        ret->rows[at] = row;
+    }
+}
+
 static uint32_t
 gpus_read_partitions(bh_json_value gpu, struct bh_svg_partition partitions[SHOWN_MAX],
                      struct gpu_texts *texts)
 {
-    bh_json_value list = bh_json_get(gpu, "partitions");
+    struct gpu_order order;
     uint32_t units = (uint32_t)bh_show_number_of(gpu, "memory_units"), count = 0;
     uint32_t slices = (uint32_t)bh_show_number_of(gpu, "compute_slices");
 
-    for (size_t i = 0; i < bh_json_count(list) && count < SHOWN_MAX; i++) {
-        bh_json_value row = bh_json_at(list, i);
+    gpus_order(gpu, &order);
+    for (; count < order.count; count++) {
+        bh_json_value row = order.rows[count];
         bool whole = strcmp(bh_show_text_of(row, "profile"), "whole") == 0;
 
         gpus_word_partition(row, texts->titles[count], texts->labels[count]);
@@ -64,7 +88,6 @@ gpus_read_partitions(bh_json_value gpu, struct bh_svg_partition partitions[SHOWN
             .state = bh_show_text_of(row, "state"),
             .hue = gpus_hue_of(bh_show_text_of(row, "tenant")),
         };
-        count++;
     }
     return count;
 }
@@ -93,12 +116,15 @@ gpus_put_picture(struct bh_html *html, bh_json_value gpu)
 static void
 gpus_put_holders(struct bh_html *html, bh_json_value gpu)
 {
-    bh_json_value list = bh_json_get(gpu, "partitions");
+    struct gpu_order order;
 
+    gpus_order(gpu, &order);
+    if (order.count == 0)
+        return;
     bh_html_open(html, "ul");
     bh_html_attr(html, "class", "holders");
-    for (size_t i = 0; i < bh_json_count(list); i++) {
-        bh_json_value row = bh_json_at(list, i);
+    for (uint32_t i = 0; i < order.count; i++) {
+        bh_json_value row = order.rows[i];
 
         bh_html_open(html, "li");
         bh_html_text(html, bh_show_text_of(row, "profile"));

@@ -13,6 +13,7 @@ enum {
     COMPUTE_HIGH = 6,
     LETTER_WIDE = 6,
     BAR_HIGH = 10,
+    LABEL_LEAST = 6,
     CLASS_MAX = 64
 };
 
@@ -57,7 +58,7 @@ svg_put_label(struct bh_html *html, const char *label, uint32_t x, uint32_t wide
     char text[32];
     uint32_t room = wide / LETTER_WIDE;
 
-    if (room < 1)
+    if (room < strlen(label) && room < LABEL_LEAST)
         return;
     snprintf(text, sizeof text, "%.*s", (int)(room < sizeof text - 1 ? room : sizeof text - 1), label);
     bh_html_open(html, "text");
@@ -89,11 +90,20 @@ svg_put_partition(struct bh_html *html, const struct bh_svg_gpu *gpu,
     bh_html_close(html, "g");
 }
 
+/* Where the memory slices of an empty board lie. */
+static void
+svg_put_grid(struct bh_html *html, uint32_t units)
+{
+    for (uint32_t i = 1; i < units; i++)
+        svg_put_rect(html, "grid", (const uint32_t[4]){ i * (WIDE / units), 4, 1, MEMORY_HIGH - 8 });
+}
+
 void
 bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu)
 {
     svg_open(html, gpu->blocked ? "gpu blocked" : "gpu", WIDE, MEMORY_HIGH + GAP + COMPUTE_HIGH, gpu->title);
     svg_put_rect(html, "board", (const uint32_t[4]){ 0, 0, WIDE, MEMORY_HIGH });
+    svg_put_grid(html, gpu->units);
     for (uint32_t i = 0; i < gpu->partition_count; i++)
         svg_put_partition(html, gpu, &gpu->partitions[i]);
     bh_html_close(html, "svg");

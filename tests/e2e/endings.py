@@ -98,7 +98,8 @@ def cannot_start(site):
     with_node_conf(site, f"runtime = {crun}", "image_roots = /tmp")
     told(site, f"open {site.dir}/nowhere", "bulkhead logs", image=f"oci:{site.dir}/nowhere:x")
     leaf, = (leaf for leaf in site.leaves() if leaf.get("verb") == "node.started")
-    assert leaf["text"] and str(site.dir) not in json.dumps(leaf), leaf
+    assert leaf["sealed"] and str(site.dir) not in json.dumps(leaf), leaf
+    contains("the record shows it", site.cli("dave", "audit", "show", str(leaf["seq"])).stdout, f"open {site.dir}/nowhere")
     crun.unlink()
     told(site, f"{crun} is not on this node", "install crun")
     logs = str(site.dir / "logs")

@@ -104,6 +104,7 @@ struct bh_core {
     const struct bh_event *stepping;        /* the event in hand, for a failed assert; NULL: none */
     struct bh_step step;                    /* of the last event */
     uint64_t recorded_by[BH_EFFECTS_MAX];   /* of its effects on jobs: the record that says so */
+    uint64_t recorded;                      /* the number of the record that the last entry became */
     struct bh_arena *arena;                 /* reset at every commit */
     struct bh_batch_reply *replies;         /* of the open batch, in `arena` */
     struct bh_batch_document *documents;    /* the same */

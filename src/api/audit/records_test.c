@@ -274,6 +274,58 @@ events_are_told(void **state)
     BH_CHECK_DONE();
 }
 
+#define CHANGED(seq, more)                                                                                   \
+    "{\"boot\":3,\"dec\":{\"allow\":true}," more "\"jobs\":[{\"cause\":\"cancelled\",\"ended\":\"1900\","    \
+    "\"job\":23,\"state\":\"cancelled\"}],\"names\":[{\"c\":"                                                \
+    "\"00000000000000000000000000000000000000000000000000000000000000cd\",\"id\":4,\"kind\":\"node\"}],"     \
+    "\"obj\":{\"id\":2,\"type\":\"tenant\"},\"orders\":\"-t\",\"phase\":\"intent\","                         \
+    "\"req\":\"c0ffee00000000000000000000000000\",\"res\":\"ok\","                                           \
+    "\"salt\":\"5a170000000000000000000000000000\",\"seq\":" #seq                                            \
+    ",\"tenant\":2,\"ts\":\"2000\",\"v\":4,\"verb\":\"site.apply\"}"
+
+/* What ended a job is found under the job, whatever it was done to; all of it is shown to callers that see
+ * the record whole. */
+static void
+what_changed_a_job_is_shown_whole(void **state)
+{
+    static const struct {
+        const char *member;
+        uint32_t all, tenants; /* in how many of the two records */
+    } rows[] = {
+        { "\"boot\":3,", 2, 2 },
+        { "\"decided\":[],", 1, 0 },
+        { "\"jobs\":[{\"cause\":\"cancelled\",", 2, 1 },
+        { "\"names\":[{\"c\":\"00000000", 2, 1 },
+        { "\"orders\":\"-t\",", 2, 1 },
+        { "\"request\":\"c0ffee00000000000000000000000000\",", 2, 2 },
+        { "\"salt\":\"5a170000000000000000000000000000\",", 2, 1 },
+        { "\"version\":4}", 2, 2 },
+    };
+    static const struct {
+        const char *query;
+        uint32_t uid, count;
+        /* clang-format off */
+    } searches[] = {
+        { "object=job/23", CAROL, 2 }, { "object=job/23", ALICE, 1 }, { "object=job/23", BOB, 0 },
+        { "object=job/24", CAROL, 0 }, { "object=gpu/23", CAROL, 0 }, { "object=tenant/2", ALICE, 2 },
+    };
+    /* clang-format on */
+
+    bh_fixture_put_record(f, 4, CHANGED(4, ""));
+    bh_fixture_put_record(f, 5, CHANGED(5, "\"do\":[],"));
+    for (size_t i = 0; i < BH_COUNT(searches); i++) {
+        SEND(BH_GET, "/v1/records", .query = searches[i].query, .uid = searches[i].uid);
+        BH_CHECK_EQ(searches[i].query, count_in(got.text, "\"seq\":"), searches[i].count);
+    }
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = "verb=site.apply", .uid = CAROL);
+        BH_CHECK_EQ(rows[i].member, count_in(got.text, rows[i].member), rows[i].all);
+        SEND(BH_GET, "/v1/records", .query = "verb=site.apply", .uid = ALICE);
+        BH_CHECK_EQ(rows[i].member, count_in(got.text, rows[i].member), rows[i].tenants);
+    }
+    BH_CHECK_DONE();
+}
+
 #define MOUNTED                                                                                              \
     "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":3100},\"obj\":{\"id\":1,\"type\":"               \
     "\"dataset\"},\"order\":8193,\"phase\":\"event\",\"res\":\"ok\",\"seq\":4,\"tenant\":2,"                 \
@@ -354,7 +406,8 @@ main(void)
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),
                                         TEST(outcomes_are_told),
-                                        TEST(events_are_told) };
+                                        TEST(events_are_told),
+                                        TEST(what_changed_a_job_is_shown_whole) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

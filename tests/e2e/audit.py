@@ -399,6 +399,33 @@ def open_folder(site):
     return place
 
 
+def both_judge_proofs(site, lines):
+    """Both verifiers have the same status for each file in a proof's place: 1 it does not hold, 3 it is none, 5 it is missing."""
+    blank, digit = lines.index("\n"), "A" if lines[3][0] != "A" else "B"
+    note = lines[blank + 1:]
+    signature = note[-1]
+    for what, text, status in (
+            ("as it was", lines, 0), ("another hash", [*lines[:3], digit + lines[3][1:], *lines[4:]], 1),
+            ("another index", [*lines[:2], "index 6\n", *lines[3:]], 1), ("nothing", [], 3), ("its first line", lines[:1], 3),
+            ("prose", ["a proof\n"], 3), ("no index", [*lines[:2], *lines[3:]], 3), ("an index with a zero", [*lines[:2], "index 05\n", *lines[3:]], 3),
+            ("no record", [lines[0], *lines[2:]], 3), ("a record that is no base 64", [lines[0], "extra ä\n", *lines[2:]], 3),
+            ("a short hash", [*lines[:3], "QUJD\n", *lines[4:]], 3), ("no checkpoint", lines[:blank + 1], 3),
+            ("no signature", lines[:-1], 3), ("a signature that is none", [*lines[:-1], "a signature\n"], 3),
+            ("a short signature", [*lines[:-1], signature.split()[0] + " " + signature.split()[1] + " QUJD\n"], 1),
+            ("another's signature", [*lines[:-1], signature.replace(signature.split()[1], "another.example")], 1),
+            ("another size", [*lines[:blank + 2], "7\n", *note[2:]], 1)):
+        file = site.dir / "judged.tlog-proof"
+        file.write_text("".join(text))
+        first = site.cli(None, "audit", "check", str(file), "--vkey", key_of(site))
+        other = second("--proof", file, "--vkey", key_of(site))
+        equal(f"{what}: {first.stdout}{first.stderr}{other.stdout}{other.stderr}", (first.returncode, other.returncode), (status, status))
+    equal("no file", second("--proof", site.dir / "nothing", "--vkey", key_of(site)).returncode, 5)
+    for what, key in (("no key", ""), ("prose for a key", "a key\n")):
+        (site.dir / "judged.vkey").write_text(key)
+        first = site.cli(None, "audit", "check", str(file), "--vkey", str(site.dir / "judged.vkey"))
+        equal(what, (first.returncode, second("--proof", file, "--vkey", site.dir / "judged.vkey").returncode), (3, 3))
+
+
 @tap.test()
 def proved(site):
     "a proof is checked without the daemon; another record, another key and a flipped bit are not proved"
@@ -419,6 +446,7 @@ def proved(site):
     digit = "A" if lines[3][0] != "A" else "B"
     proof.write_text("".join(lines[:3] + [digit + lines[3][1:]] + lines[4:]))
     site.cli(None, "audit", "check", str(proof), "--vkey", key_of(site), check=1)
+    both_judge_proofs(site, lines)
     site.cli("dave", "audit", "prove", str(count + 1000), check=5)
     site.cli(None, "audit", "check", str(site.dir / "nothing"), "--vkey", key_of(site), check=5)
 
@@ -500,6 +528,8 @@ def pruned(site):
     contains("by the store", verify(site, copy_of(site)).stdout, "those below 256")
     equal("listed from there on", erin.get("/v1/records?limit=1")["items"][0]["seq"], 256)
     site.cli("erin", "audit", "prove", "3", check=5)
+    contains("says where it is", site.cli("erin", "audit", "show", "3", check=5).stderr,
+             "record 3 was pruned: the log has its hash alone\n  bulkhead audit show 3 --export FOLDER")
     site.cli("erin", "audit", "prove", "256", check=0)
     size = site.record_count()
     site.until(lambda: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint that covers the record of it")

@@ -602,25 +602,9 @@ view_is_deprecated(bh_json_value object, const char *key)
     static const struct {
         const char *old, *now;
     } keys[] = {
-#define BH_REPLY(name)
-#define BH_R(name, kind, key, when, doc)
-#define BH_R_AS(name, kind, member, key, when, doc)
-#define BH_R_OF(name, kind, key, of, when, doc)
-#define BH_R_JSON(name, key, fields, when, doc)
-#define BH_R_ENUM(name, key, names, when, doc)
-#define BH_R_OLD(name, kind, key, member) { #key, #member },
-#define BH_R_OLD_OF(name, kind, key, member, of) { #key, #member },
-#define BH_REPLY_END(name)
-#include "tables/replies.tbl"
-#undef BH_REPLY
-#undef BH_R
-#undef BH_R_AS
-#undef BH_R_OF
-#undef BH_R_JSON
-#undef BH_R_ENUM
-#undef BH_R_OLD
-#undef BH_R_OLD_OF
-#undef BH_REPLY_END
+#define BH_RENAMED_KEY(old, now) { old, now },
+#include "tables/renamed_keys.tbl"
+#undef BH_RENAMED_KEY
     };
 
     for (size_t i = 0; i < BH_COUNT(keys); i++)

@@ -183,7 +183,8 @@ queue_is_deferred(const struct bh_engine *engine, const struct hint *hint)
     BH_ASSERT(hint->generation <= engine->core.generation + 1);
     if (hint->generation != engine->core.generation + 1)
         return false;
-    BH_ASSERT(hint->until_ns <= engine->core.now_ns || hint->until_ns >= engine->hints.wake_ns);
+    BH_ASSERT(hint->until_ns <= engine->core.now_ns || engine->hints.wake_stale
+              || hint->until_ns >= engine->hints.wake_ns);
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
 }
 

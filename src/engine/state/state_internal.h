@@ -148,7 +148,8 @@ struct hints {
     uint64_t changes, all_changes;              /* counts; as of when everything may be different */
     uint32_t queue_count;
     bool queued;                /* the heap holds all that may be looked at */
-    uint64_t wake_ns;           /* the earliest hint.until_ns */
+    uint64_t wake_ns;           /* the earliest hint.until_ns; 0: none */
+    bool wake_stale;            /* hint.until_ns may be earlier than it: to be looked for again */
     uint64_t reserved_until_ns; /* bh_reserve_until_ns when it settled; 0: unknown */
     uint64_t hopeless_ns;       /* no pending job misses its deadline before; 0: unknown */
     bool settled;               /* nothing to look at since */

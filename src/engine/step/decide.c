@@ -348,13 +348,14 @@ decide_set_wake(struct bh_engine *engine)
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
         wake_ns = decide_sooner(wake_ns, bh_lease_hint(engine, slot)->until_ns, now_ns);
     engine->hints.wake_ns = wake_ns;
+    engine->hints.wake_stale = false;
 }
 
 bool
 bh_decide_due(struct bh_engine *engine)
 {
     const struct hints *hints = &engine->hints;
-    bool wake = hints->wake_ns && engine->core.now_ns >= hints->wake_ns;
+    bool wake = hints->wake_stale || (hints->wake_ns && engine->core.now_ns >= hints->wake_ns);
 
     if (wake)
         decide_set_wake(engine);

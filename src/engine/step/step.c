@@ -158,12 +158,12 @@ bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh
 }
 
 /* What was decided is not known to the hints: look at everything next time.  Candidates stay deferred, so
- * the earliest of their times is past until it is looked for again (bh_decide_due). */
+ * the earliest of their times is to be looked for again (bh_decide_due). */
 static void
 step_forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
-    engine->hints.wake_ns = 1;
+    engine->hints.wake_stale = true;
     engine->hints.hopeless_ns = engine->hints.reserved_until_ns = 0;
     engine->hints.due_known = false;
 }

@@ -144,9 +144,9 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
     const struct bh_host_view *host = id < list->hosts.count ? &list->hosts.hosts[id] : &unknown;
     struct node_lists lists;
     struct bh_reply_node_shown row = {
+        .cordon = bh_held_names[host->held],
         .cpus = BH_UNSET,
         .gpus = BH_UNSET,
-        .held = bh_held_names[host->held],
         .isolation_gpus_fenced = BH_UNSET,
         .memory_mib = BH_UNSET,
         .name = name,

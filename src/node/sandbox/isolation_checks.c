@@ -577,7 +577,7 @@ static const struct {
     { "memory-limit", isolation_check_memory, BH_EVIDENCE_BY_HOST },
     { "process-limit", isolation_check_processes, BH_EVIDENCE_BY_HOST },
     { "device-fence", isolation_check_devices, BH_EVIDENCE_BY_HOST },
-    { "piece", isolation_check_partition, BH_EVIDENCE_BY_HOST },
+    { "partition", isolation_check_partition, BH_EVIDENCE_BY_HOST },
 };
 
 void

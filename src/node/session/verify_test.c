@@ -338,7 +338,7 @@ test_driver_fails(void **state)
     job.lease = 66;
     outcome = bh_test_start_job(&job);
     BH_CHECK_EQ("refused", outcome.outcome, 1);
-    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: piece:") != NULL);
+    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: partition:") != NULL);
     BH_CHECK_EQ("ended", bh_test_receive(BH_MSG_ENDED, 66).ended.cause, BH_END_START_FAILED);
     BH_CHECK("no isolation fault of a GPU", !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
                                                 || message.health.fault != BH_FAULT_ISOLATION);

@@ -180,6 +180,7 @@ static const struct bh_store_ops sqlite_ops = {
     .erase_name = bh_sqlite_erase_name,
     .scrub = bh_sqlite_scrub,
     .check_rows = bh_sqlite_check_rows,
+    .count_rows = bh_sqlite_count_rows,
     .get_meta = bh_sqlite_get_meta,
     .get_text = bh_sqlite_get_text,
     .get_job = bh_sqlite_get_job,

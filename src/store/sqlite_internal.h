@@ -46,6 +46,8 @@ enum bh_sql_statement {
     BH_SQL_LIST_RECORDS,
     BH_SQL_LIST_HASHES,
     BH_SQL_LAST_RECORD,
+    BH_SQL_COUNT_RECORDS,
+    BH_SQL_COUNT_JOBS,
     BH_SQL_LIST_NAMES,
     BH_SQL_LIST_TOKENS,
     BH_SQL_LIST_TOKENS_OF,
@@ -239,6 +241,7 @@ bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_recor
                              struct bh_err *err);
 bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                             struct bh_err *err);
+bh_rc bh_sqlite_count_rows(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
 bh_rc bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err);
 bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Files of the daemon and of the node that are damaged, gone or closed: what is said, and that it says what to do."""
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import DAEMON_UID
 from tap import contains, equal
 
 WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 600 & wait")
@@ -47,6 +50,33 @@ def next_steps(site):
         contains(f"{name}: what to do", said, do)
         shutil.copy2(kept, at)
         os.chown(at, owner.st_uid, owner.st_gid)
+
+
+@tap.test()
+def rows_gone(site):
+    "a start on a store that lacks a row names the row and the way back; put back, it starts"
+    site.announce("cannot continue")
+    site.run("true")
+    held = site.submit("true", hold=True)
+    site.stop(site.daemon)
+    store, kept = site.dir / "state/bulkhead.db", site.dir / "kept"
+    shutil.copy2(store, kept)
+    for change, lacks in ((f"delete from jobs where job = {held}", f"job {held}: its row is missing in the table jobs"),
+                          ("delete from jobs where job = 1", "job 1: its row is missing in the table jobs"),
+                          ("delete from records where seq = 5", "record 5: its row is missing in the table records"),
+                          ("delete from names", "principal 1: its row is missing in the table names"),
+                          ("delete from names where kind = 0 and id = 1", "tenant 1: its row is missing in the table names")):
+        with contextlib.closing(sqlite3.connect(store)) as db, db:
+            db.execute(change)
+        said = refused(site)
+        contains(f"{change}: which", said, f"the store lacks {lacks}")
+        contains(f"{change}: the way back", said, "from a backup (docs/install.md)")
+        for path in store.parent.glob("bulkhead.db-*"):
+            path.unlink()
+        shutil.copy2(kept, store)
+        os.chown(store, DAEMON_UID, DAEMON_UID)
+    site.start_daemon()
+    equal("jobs", site.client().get("/v1/jobs")["total"], 2)
 
 
 @tap.test()

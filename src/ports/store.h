@@ -228,6 +228,9 @@ struct bh_store_ops {
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
     /* ---- any thread ---- */
+    /* Whether what is written can be found when the store is opened again; some microseconds.
+     *   BH_CONFLICT  its files were removed or replaced; the message names one */
+    bh_rc (*check_files)(void *self, struct bh_err *err);
     /* Whether each row has the form that these slots give to it: types, bounds, no text with bytes
      * behind a NUL.  What the others do with one that has not is not said.
      *   BH_CONFLICT  one has not; the message names it */

@@ -157,8 +157,11 @@ struct bh_sqlite_checkpointer {
     bool wanted, stop;
 };
 
+enum { BH_SQLITE_FILES = 2 };
+
 struct bh_sqlite {
-    bool snapshot; /* the one reader stays in one transaction */
+    uint64_t inodes[BH_SQLITE_FILES]; /* of its files; fixed when the writer is open, 0: reading only */
+    bool snapshot;                    /* the one reader stays in one transaction */
     const struct bh_crypto_ops *crypto;
     char *path;
     int lock_fd; /* -1: reading only */
@@ -176,6 +179,12 @@ struct bh_sqlite {
     struct bh_sql *idle[BH_STORE_READERS_MAX];
     unsigned idle_count, open_count;
 };
+
+/* ---- sqlite_files.c ---- */
+
+/* The writer is open: its files are the ones to be there from now on. */
+void bh_sqlite_keep_files(struct bh_sqlite *store);
+bh_rc bh_sqlite_check_files(void *self, struct bh_err *err);
 
 /* sqlite_checkpoint.c: begin to copy the log as the writer commits; end it before the
  * writer closes. */

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sqlite3
 import sys
 import time
@@ -77,6 +78,42 @@ def rows_gone(site):
         os.chown(store, DAEMON_UID, DAEMON_UID)
     site.start_daemon()
     equal("jobs", site.client().get("/v1/jobs")["total"], 2)
+
+
+@tap.test()
+def store_removed(site):
+    "files of the store that are removed under bulkheadd: log, doctor and health say so, no change is accepted; moved back, or saved from /proc, nothing is lost"
+    site.announce("the store's files were removed or replaced")
+    site.run("true")
+    store, log = site.dir / "state/bulkhead.db", site.dir / "state/bulkhead.db-wal"
+    gone = "bulkhead.db was removed or replaced while it is in use: reads are served, changes are refused"
+    store.rename(site.dir / "state/away")
+    site.until(lambda: lines(site, "daemon.log", "removed or replaced"), what="a line in the log")
+    contains("what to do", lines(site, "daemon.log", "removed or replaced")[0], "move it back, or copy it before bulkheadd ends")
+    health = site.client().get("/healthz")
+    equal("health", (health["status"], health["why"]), ("degraded", "the store's files were removed or replaced while they are in use"))
+    contains("doctor", site.cli(None, "doctor", check=1).stdout, "fail    the store's files were removed or replaced")
+    refusal = site.cli("alice", "submit", "--tenant", "acme/vision/batch", "--sku", "small", "--", "true", check=8).stderr
+    contains("a change", refusal, gone)
+    equal("a read", site.job(1)["state"], "completed")
+    (site.dir / "state/away").rename(store)
+    site.until(lambda: lines(site, "daemon.log", "are at their path again"), what="a line in the log")
+    equal("health", site.client().get("/healthz"), {"status": "ok"})
+    site.run("true")
+    for path in (store, log):
+        path.unlink()
+    site.until(lambda: len(lines(site, "daemon.log", "removed or replaced")) == 2, what="a line in the log")
+    os.kill(site.daemon.pid, signal.SIGSTOP)  # as docs/install.md says
+    for entry in pathlib.Path(f"/proc/{site.daemon.pid}/fd").iterdir():
+        name = os.readlink(entry).removesuffix(" (deleted)")
+        if name in (str(store), str(log)) and not os.path.exists(name):
+            shutil.copyfile(entry, name)
+            os.chown(name, DAEMON_UID, DAEMON_UID)
+    pathlib.Path(f"{store}-shm").unlink(missing_ok=True)
+    site.kill(site.daemon)
+    site.start_daemon()
+    site.run("true")
+    equal("jobs", site.client().get("/v1/jobs")["total"], 3)
 
 
 @tap.test()

@@ -621,6 +621,14 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, 
     return BH_OK;
 }
 
+/* Nothing is found again, and nothing is promised. */
+static bh_rc
+memory_check_files(void *self, struct bh_err *err)
+{
+    (void)self, (void)err;
+    return BH_OK;
+}
+
 /* Only the port's own slots write there. */
 static bh_rc
 memory_check_rows(void *self, enum bh_store_rows which, struct bh_err *err)
@@ -669,6 +677,7 @@ static const struct bh_store_ops memory_ops = {
     .erase_jobs = bh_memory_erase_jobs,
     .erase_name = bh_memory_erase_name,
     .scrub = bh_memory_scrub,
+    .check_files = memory_check_files,
     .check_rows = memory_check_rows,
     .count_rows = memory_count_rows,
     .get_meta = memory_get_meta,

@@ -563,7 +563,7 @@ owner_run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     struct owner_request *requests = owner_dequeue_requests(owner, &refusals, &stopping);
 
     bh_clock_tick(&owner->core->clock);
-    if (bh_pause_is_on(&owner->pause)) {
+    if (bh_pause_is_on(&owner->pause) || bh_pause_on_gone(&owner->pause, &owner->core->store)) {
         owner_refuse_changes(owner, requests);
     } else if (owner_change_all(owner, requests, refusals, nodes_speak, &err) == BH_OK) {
         bh_pause_end(&owner->pause);
@@ -774,7 +774,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
 
     bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
-    if (!atomic_load(&owner->failed) && !owner->core->start_due
+    if (!atomic_load(&owner->failed) && !owner->core->start_due && !owner->pause.gone
         && owner_close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);

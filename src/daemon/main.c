@@ -501,6 +501,7 @@ main(int argc, char **argv)
     struct daemon_program *program = &whole;
     struct bh_err err;
     int status = daemon_parse_arguments(argc, argv, &args), signal_fd;
+    bool failed;
 
     if (status >= 0) {
         if (status == 2)
@@ -529,8 +530,8 @@ main(int argc, char **argv)
         return daemon_fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket), BH_U64("records", program->records));
     daemon_wait_for_end(signal_fd);
-    status = bh_owner_failed(program->owner) ? 8 : 0;
+    failed = bh_owner_failed(program->owner, &err);
     daemon_stop(program);
     bh_arena_free(program->arena);
-    return status;
+    return failed ? daemon_fail(&err) : 0; /* its reason is the last line */
 }

@@ -177,6 +177,9 @@ typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *r
  * it reads them, and holds them against their digests, as it needs them. */
 enum bh_store_rows { BH_STORE_ROWS_ALL, BH_STORE_ROWS_START };
 
+/* Tables whose rows are numbered without a gap, and never removed. */
+enum bh_store_numbered { BH_STORE_RECORDS, BH_STORE_JOBS, BH_STORE_NUMBERED };
+
 /* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE
  * (locked by another process); finds add BH_NOT_FOUND. */
 struct bh_store_ops {
@@ -225,10 +228,15 @@ struct bh_store_ops {
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
     /* ---- any thread ---- */
+    /* Whether what is written can be found when the store is opened again; some microseconds.
+     *   BH_CONFLICT  its files were removed or replaced; the message names one */
+    bh_rc (*check_files)(void *self, struct bh_err *err);
     /* Whether each row has the form that these slots give to it: types, bounds, no text with bytes
      * behind a NUL.  What the others do with one that has not is not said.
      *   BH_CONFLICT  one has not; the message names it */
     bh_rc (*check_rows)(void *self, enum bh_store_rows which, struct bh_err *err);
+    /* How many rows there are, those of pruned records included; less than half a second for a million. */
+    bh_rc (*count_rows)(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err);
     bh_rc (*get_meta)(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
                       struct bh_err *err);
     bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,

@@ -65,6 +65,7 @@ sqlite_open_writer(struct bh_sqlite *store, struct bh_err *err)
     rc = bh_sqlite_migrate(store->writer, err);
     if (rc != BH_OK)
         return rc;
+    bh_sqlite_keep_files(store);
     return bh_sqlite_checkpointer_start(store, err);
 }
 
@@ -179,7 +180,9 @@ static const struct bh_store_ops sqlite_ops = {
     .erase_jobs = bh_sqlite_erase_jobs,
     .erase_name = bh_sqlite_erase_name,
     .scrub = bh_sqlite_scrub,
+    .check_files = bh_sqlite_check_files,
     .check_rows = bh_sqlite_check_rows,
+    .count_rows = bh_sqlite_count_rows,
     .get_meta = bh_sqlite_get_meta,
     .get_text = bh_sqlite_get_text,
     .get_job = bh_sqlite_get_job,

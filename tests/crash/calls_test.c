@@ -195,7 +195,7 @@ run_batch(size_t command)
     if (rc == BH_OK || rc == BH_UNCERTAIN)
         return rc;
     assert_true(bh_core_is_fatal(rc));
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     return rc;
 }
 

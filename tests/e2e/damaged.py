@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Files of the daemon and of the node that are damaged, gone or closed: what is said, and that it says what to do."""
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
+import sqlite3
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import DAEMON_UID
 from tap import contains, equal
 
 WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 600 & wait")
@@ -47,6 +51,69 @@ def next_steps(site):
         contains(f"{name}: what to do", said, do)
         shutil.copy2(kept, at)
         os.chown(at, owner.st_uid, owner.st_gid)
+
+
+@tap.test()
+def rows_gone(site):
+    "a start on a store that lacks a row names the row and the way back; put back, it starts"
+    site.announce("cannot continue")
+    site.run("true")
+    held = site.submit("true", hold=True)
+    site.stop(site.daemon)
+    store, kept = site.dir / "state/bulkhead.db", site.dir / "kept"
+    shutil.copy2(store, kept)
+    for change, lacks in ((f"delete from jobs where job = {held}", f"job {held}: its row is missing in the table jobs"),
+                          ("delete from jobs where job = 1", "job 1: its row is missing in the table jobs"),
+                          ("delete from records where seq = 5", "record 5: its row is missing in the table records"),
+                          ("delete from names", "principal 1: its row is missing in the table names"),
+                          ("delete from names where kind = 0 and id = 1", "tenant 1: its row is missing in the table names")):
+        with contextlib.closing(sqlite3.connect(store)) as db, db:
+            db.execute(change)
+        said = refused(site)
+        contains(f"{change}: which", said, f"the store lacks {lacks}")
+        contains(f"{change}: the way back", said, "from a backup (docs/install.md)")
+        for path in store.parent.glob("bulkhead.db-*"):
+            path.unlink()
+        shutil.copy2(kept, store)
+        os.chown(store, DAEMON_UID, DAEMON_UID)
+    site.start_daemon()
+    equal("jobs", site.client().get("/v1/jobs")["total"], 2)
+
+
+@tap.test()
+def store_removed(site):
+    "files of the store that are removed under bulkheadd: log, doctor and health say so, no change is accepted; moved back, or saved from /proc, nothing is lost"
+    site.announce("the store's files were removed or replaced")
+    site.run("true")
+    store, log = site.dir / "state/bulkhead.db", site.dir / "state/bulkhead.db-wal"
+    gone = "bulkhead.db was removed or replaced while it is in use: reads are served, changes are refused"
+    store.rename(site.dir / "state/away")
+    site.until(lambda: lines(site, "daemon.log", "removed or replaced"), what="a line in the log")
+    contains("what to do", lines(site, "daemon.log", "removed or replaced")[0], "move it back, or copy it before bulkheadd ends")
+    health = site.client().get("/healthz")
+    equal("health", (health["status"], health["why"]), ("degraded", "the store's files were removed or replaced while they are in use"))
+    contains("doctor", site.cli(None, "doctor", check=1).stdout, "fail    the store's files were removed or replaced")
+    refusal = site.cli("alice", "submit", "--tenant", "acme/vision/batch", "--sku", "small", "--", "true", check=8).stderr
+    contains("a change", refusal, gone)
+    equal("a read", site.job(1)["state"], "completed")
+    (site.dir / "state/away").rename(store)
+    site.until(lambda: lines(site, "daemon.log", "are at their path again"), what="a line in the log")
+    equal("health", site.client().get("/healthz"), {"status": "ok"})
+    site.run("true")
+    for path in (store, log):
+        path.unlink()
+    site.until(lambda: len(lines(site, "daemon.log", "removed or replaced")) == 2, what="a line in the log")
+    os.kill(site.daemon.pid, signal.SIGSTOP)  # as docs/install.md says
+    for entry in pathlib.Path(f"/proc/{site.daemon.pid}/fd").iterdir():
+        name = os.readlink(entry).removesuffix(" (deleted)")
+        if name in (str(store), str(log)) and not os.path.exists(name):
+            shutil.copyfile(entry, name)
+            os.chown(name, DAEMON_UID, DAEMON_UID)
+    pathlib.Path(f"{store}-shm").unlink(missing_ok=True)
+    site.kill(site.daemon)
+    site.start_daemon()
+    site.run("true")
+    equal("jobs", site.client().get("/v1/jobs")["total"], 3)
 
 
 @tap.test()

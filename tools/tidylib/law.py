@@ -68,7 +68,7 @@ PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "l
 LIBRARIES = [
     (r"jansson\.h", ["src/base/json"]),
     (r"zlib\.h", ["lab/openb/", "src/image/layer"]),
-    (r"sqlite3\.h", ["src/store/", "src/daemon/batch/core_test.c", "src/cli/verifier/verify_rows_test.c"]),
+    (r"sqlite3\.h", ["src/store/", "src/daemon/batch/core_test.c", "src/daemon/batch/missing_rows_test.c", "src/cli/verifier/verify_rows_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/http_server/"]),
     (r"openssl/.*", ["src/crypto/", "src/cli/login/pkce", "src/identity/signature", "src/identity/totp", "src/identity/secret",

@@ -150,6 +150,13 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
 bh_rc
 bh_status_health(struct bh_call *call, struct bh_err *err)
 {
-    BH_REPLY_WITH(call, health, .status = "ok");
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_err gone; /* names a path, which is not for everyone */
+
+    if (store->ops->check_files(store->self, &gone) == BH_OK)
+        BH_REPLY_WITH(call, health, .status = "ok");
+    else
+        BH_REPLY_WITH(call, health, .status = "degraded",
+                      .why = "the store's files were removed or replaced while they are in use");
     return BH_OK;
 }

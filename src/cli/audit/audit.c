@@ -120,6 +120,19 @@ audit_put_rows(void *self, const char *table, const char *lines, size_t length, 
                         : bh_fd_write_all(*fd, out.bytes ? out.bytes : "", out.length, err);
 }
 
+/* All rows of a table, behind a line that names it: a table without rows was asked for, too. */
+static bh_rc
+audit_export_table(const struct bh_cli *cli, int fd, const char *table, uint64_t size, struct bh_err *err)
+{
+    char line[32];
+    int length = snprintf(line, sizeof line, "%s \n", table);
+    bh_rc rc = bh_fd_write_all(fd, line, (size_t)length, err);
+
+    if (rc != BH_OK)
+        return rc;
+    return bh_audit_rows_fetch(cli, table, size, (struct bh_row_pages){ audit_put_rows, &fd }, err);
+}
+
 /* What the records' ids and digests mean, after the records. */
 static bh_rc
 audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err *err)
@@ -127,8 +140,7 @@ audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && bh_audit_tables[i]; i++)
-        rc = bh_audit_rows_fetch(cli, bh_audit_tables[i], size, (struct bh_row_pages){ audit_put_rows, &fd },
-                                 err);
+        rc = audit_export_table(cli, fd, bh_audit_tables[i], size, err);
     return rc;
 }
 

@@ -537,6 +537,21 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
     doctor_advise(f, "chown root %s; chmod go-w %s", path, path);
 }
 
+/* It answers, and may refuse changes all the same. */
+static void
+check_served(const struct bh_cli *inner, bh_json_value health, struct bh_finding *f)
+{
+    const char *place = inner->client.server ? inner->client.server : inner->client.socket;
+    const char *why = bh_json_text(bh_json_get(health, "why"), "");
+
+    if (!*why) {
+        doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s", place);
+        return;
+    }
+    doctor_report(f, BH_CHECK_FAIL, "%.180s", why);
+    doctor_advise(f, "bulkheadd's log says which; save them before it ends: docs/install.md");
+}
+
 static void
 check_daemon(const struct bh_cli *cli, struct bh_finding *f)
 {
@@ -547,8 +562,7 @@ check_daemon(const struct bh_cli *cli, struct bh_finding *f)
 
     checks_put_client(cli, &inner, socket);
     if (bh_cli_fetch(&inner, "/healthz", &json, &err) == BH_OK) {
-        doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s",
-                      inner.client.server ? inner.client.server : inner.client.socket);
+        check_served(&inner, bh_json_root(json), f);
         return;
     }
     doctor_report(f, BH_CHECK_FAIL, "%.180s", err.msg);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #define PACKAGES_USER "bulkhead"
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
-enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 4096 };
+enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 4096, SLOW_MS = 60 * 1000 };
 
 /* The write end that a detached supervisor says "ready" on, or -1. */
 static int parent_fd = -1;
@@ -211,15 +212,28 @@ up_stop_jobs(const struct bh_up *up)
 
 /* ---- detached ---- */
 
+/* A terminal that shows nothing for minutes seems to hang. */
+static void
+up_report_slow(const struct bh_up *up, int fd)
+{
+    struct pollfd watched = { .fd = fd, .events = POLLIN };
+
+    if (poll(&watched, 1, SLOW_MS) != 0)
+        return;
+    printf("bulkhead: not ready after a minute; waiting on; %s/up.log says what for\n", up->state);
+    fflush(stdout);
+}
+
 /* In the parent: wait for the "+" of a supervisor that is ready, with what is missing, or for what
- * it could not do. */
+ * it could not do, and behind a line's end what to do about it. */
 static bh_rc
 up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
-    char output[REPORT_BYTES_MAX];
+    char output[REPORT_BYTES_MAX], *next;
     size_t held = 0;
     ssize_t got = 1;
 
+    up_report_slow(up, fd);
     while (held < sizeof output - 1 && got != 0) {
         got = read(fd, output + held, sizeof output - 1 - held);
         if (got > 0)
@@ -234,7 +248,12 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
         fputs(output + 1, stdout);
         return BH_OK;
     }
+    next = strchr(output, '\n');
+    if (next)
+        *next++ = '\0';
     bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it ended unexpectedly");
+    if (next && *next)
+        return bh_err_hint(err, "%s", next);
     return bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
@@ -356,6 +375,6 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
         rc = bh_up_supervise(up, up_announce, up_stop_jobs, err);
     bh_up_leave(up);
     if (rc != BH_OK && parent_fd >= 0)
-        dprintf(parent_fd, "%s", err->msg);
+        dprintf(parent_fd, "%s\n%s", err->msg, err->hint);
     return rc;
 }

@@ -24,7 +24,7 @@
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
 #define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
 
-enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 160, RESTARTS_MAX = 10, POLL_MS = 50 };
+enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 240, WHAT_BYTES_MAX = 240, RESTARTS_MAX = 10, POLL_MS = 50 };
 
 static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
@@ -36,7 +36,8 @@ struct programs_child {
     bh_ns window_from;
     size_t held;
     char line[LINE_BYTES_MAX];
-    char last[LAST_BYTES_MAX]; /* the last line that it said */
+    char last[LAST_BYTES_MAX]; /* the last line that it said: its reason, if the line has one, */
+    char next[LAST_BYTES_MAX]; /* and what to do about it; "" */
 };
 
 struct supervisor {
@@ -167,11 +168,40 @@ bh_up_call(const char *const argv[], struct bh_err *err)
 
 /* ---- output ---- */
 
+/* The value of `key` in a line of the log, as in: why="no room"; false: it has none. */
+static bool
+programs_read_field(const char *line, const char *key, char ret[LAST_BYTES_MAX])
+{
+    const char *at = strstr(line, key);
+    size_t length = 0;
+
+    if (!at)
+        return false;
+    for (at += strlen(key); *at && *at != '"' && length < LAST_BYTES_MAX - 1; at++) {
+        at += *at == '\\' && at[1];
+        ret[length++] = *at;
+    }
+    ret[length] = '\0';
+    return true;
+}
+
+static void
+programs_keep_line(struct programs_child *child)
+{
+    char line[LINE_BYTES_MAX + 1];
+
+    snprintf(line, sizeof line, "%.*s", (int)child->held, child->line);
+    if (!programs_read_field(line, " why=\"", child->last))
+        snprintf(child->last, sizeof child->last, "%.*s", LAST_BYTES_MAX - 1, line);
+    if (!programs_read_field(line, " next=\"", child->next))
+        child->next[0] = '\0';
+}
+
 static void
 programs_print_line(struct programs_child *child, const char *name)
 {
     printf("%-6s | %.*s\n", name, (int)child->held, child->line);
-    snprintf(child->last, sizeof child->last, "%.*s", (int)child->held, child->line);
+    programs_keep_line(child);
     child->held = 0;
 }
 
@@ -223,11 +253,20 @@ up_reap(struct supervisor *s)
     return any;
 }
 
+/* What happened to a program, and the last that it said. */
+static bh_rc
+programs_explain_end(const struct programs_child *child, const char *what, struct bh_err *err)
+{
+    bh_err_set(err, BH_UNAVAILABLE, "%s: %.*s", what, LAST_BYTES_MAX, child->last);
+    return child->next[0] ? bh_err_hint(err, "%.*s", LAST_BYTES_MAX, child->next) : err->rc;
+}
+
 /* Start again what died or could not be started, unless that is so all the time. */
 static bh_rc
 up_restart(struct supervisor *s, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
+    char what[WHAT_BYTES_MAX];
 
     for (int i = 0; i < BH_UP_PROGRAMS; i++) {
         struct programs_child *child = &s->children[i];
@@ -238,9 +277,11 @@ up_restart(struct supervisor *s, struct bh_err *err)
             child->window_from = now;
             child->restarts = 0;
         }
-        if (child->restarts++ >= RESTARTS_MAX)
-            return bh_err_set(err, BH_UNAVAILABLE, "%s ended unexpectedly more than %d times within a minute",
-                              s->up->program[i], RESTARTS_MAX);
+        if (child->restarts++ >= RESTARTS_MAX) {
+            snprintf(what, sizeof what, "%.180s ended unexpectedly more than %d times within a minute",
+                     s->up->program[i], RESTARTS_MAX);
+            return programs_explain_end(child, what, err);
+        }
         if (up_start(s, (enum bh_up_program)i, err) != BH_OK)
             printf("%-6s | %s\n", names[i], err->msg);
     }
@@ -293,6 +334,7 @@ static bh_rc
 programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic(), passed = 0;
+    char what[WHAT_BYTES_MAX];
     bool reported = false;
 
     *ret_asked = 0;
@@ -300,9 +342,10 @@ programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
         *ret_asked = up_poll_once(s);
         up_reap(s);
         for (int i = 0; i < BH_UP_PROGRAMS; i++)
-            if (s->children[i].pid == 0)
-                return bh_err_set(err, BH_UNAVAILABLE, "%.60s ended before it was ready: %s", names[i],
-                                  s->children[i].last);
+            if (s->children[i].pid == 0) {
+                snprintf(what, sizeof what, "%s ended before it was ready", names[i]);
+                return programs_explain_end(&s->children[i], what, err);
+            }
         passed = bh_time_monotonic() - begun;
         if (passed > READY_MAX_NS)
             return bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");

@@ -413,7 +413,7 @@ test_a_failed_commit_leaves_nothing(void **unused)
     release.caller = caller_named(&f, "root");
     assert_int_equal(bh_dispatch_run(&f.core, &release, f.arena, &f.answer, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_FULL);
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     digest_of(&f, after);
     assert_memory_equal(before, after, 32);
     BH_CHECK_EQ("records", f.core.journal.next_seq, records);
@@ -622,7 +622,7 @@ test_a_failed_commit_was_never_signed(void **unused)
     BH_CHECK("signed", bh_journal_signed(&f.core.journal));
     assert_int_equal(bh_journal_checkpoint(&f.core.journal, &f.err), BH_OK);
     BH_CHECK_EQ("signed", f.core.journal.checkpoints.watermark_size, committed);
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     core_sign(&f);
     BH_CHECK("goes on", f.core.journal.checkpoints.watermark_size > committed);

@@ -98,7 +98,7 @@ an_aborted_batch_made_no_keys(void **state)
     bh_buf_init_fixed(&item, memory, sizeof memory);
     keys_fixture_must(&f,
                       bh_core_seal(&f.core, (bh_tenant_id){ 1 }, (struct bh_slice){ "x", 1 }, &item, &f.err));
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     BH_CHECK_STR("works on", spec_of(&f, submit_canary(&f, "other")) ? "yes" : "", "yes");
     BH_CHECK_EQ("two keys beside the site's", leaves(&f, "key.make").count, 4);
     reopen(&f);

@@ -117,7 +117,7 @@ an_aborted_wish_is_not_under_way(void **state)
                                   .text = "n1" };
 
     assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     assert_int_equal(f.core.verify_count, 0);
     assert_int_equal(verify_ask("alice", "n1"), BH_OK);
     assert_int_equal(f.core.verify_count, 1);

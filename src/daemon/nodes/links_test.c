@@ -146,7 +146,7 @@ test_marks_are_kept(void **unused)
         BH_CHECK_EQ("it had told", peer->kept_marks, turns[i].hears);
     }
     bh_node_links_reset(s.links);
-    assert_true(bh_core_abort(&s.f.core));
+    assert_int_equal(bh_core_abort(&s.f.core, &s.f.err), BH_OK);
     scene_step_until(&s, 2);
     BH_CHECK_EQ("after an abort", peer->kept_marks, 44);
     bh_node_links_free(s.links);
@@ -171,7 +171,7 @@ test_a_reset_loses_nothing(void **unused)
     assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_reset(s.links);
-    assert_true(bh_core_abort(&s.f.core));
+    assert_int_equal(bh_core_abort(&s.f.core, &s.f.err), BH_OK);
     BH_CHECK_EQ("nobody is connected", scene_connected(&s), 0);
     scene_step_until(&s, 2);
     for (int i = 0; i < 2; i++) {
@@ -327,7 +327,7 @@ test_what_networks_carried_is_kept(void **unused)
     send_ended(peer, BH_END_NODE_LOST, 7);
     assert_int_equal(bh_node_links_receive(s.links, &s.f.err), BH_OK);
     bh_node_links_reset(s.links);
-    assert_true(bh_core_abort(&s.f.core));
+    assert_int_equal(bh_core_abort(&s.f.core, &s.f.err), BH_OK);
     BH_CHECK_EQ("nor what was aborted", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 0);
     scene_step_until(&s, 1);
     send_ended(peer, BH_END_NODE_LOST, 7);

@@ -52,7 +52,7 @@ fd_refuse_kind(const char *path, mode_t mode, struct bh_err *err)
     return bh_err_hint(err, "move it away, and put the file back from its copy if there was one");
 }
 
-/* What open() refuses with its own errno, by what has the name: a FIFO or a socket that is to be written
+/* What open() refuses itself may be for what has the name: a FIFO or a socket that is to be written
  * (ENXIO), a folder (EISDIR), a link (ELOOP). */
 static bh_rc
 fd_explain_open(const char *path, int flags, struct bh_err *err)
@@ -60,15 +60,14 @@ fd_explain_open(const char *path, int flags, struct bh_err *err)
     int fault = errno;
     struct stat found;
 
-    if ((flags & O_NOFOLLOW ? lstat : stat)(path, &found) == 0 && !S_ISREG(found.st_mode)
-        && (fault == ENXIO || fault == EISDIR || fault == ELOOP))
+    if ((flags & O_NOFOLLOW ? lstat : stat)(path, &found) == 0 && !S_ISREG(found.st_mode))
         return fd_refuse_kind(path, found.st_mode, err);
     errno = fault;
     return bh_err_errno(err, "open %s", path);
 }
 
-bh_rc
-bh_file_open(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err)
+static bh_rc
+fd_open_plain(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
     struct stat found;
@@ -79,10 +78,33 @@ bh_file_open(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_er
         return bh_err_errno(err, "inspect %s", path);
     if (!S_ISREG(found.st_mode))
         return fd_refuse_kind(path, found.st_mode, err);
-    if (fcntl(fd, F_SETFL, flags) != 0) /* without O_NONBLOCK: programs inherit some */
+    *ret_fd = bh_fd_steal(&fd);
+    return BH_OK;
+}
+
+/* Without O_NONBLOCK, which plain files ignore, but programs that inherit the descriptor may not. */
+bh_rc
+bh_file_open(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = fd_open_plain(path, flags, mode, &fd, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (fcntl(fd, F_SETFL, flags) != 0)
         return bh_err_errno(err, "open %s", path);
     *ret_fd = bh_fd_steal(&fd);
     return BH_OK;
+}
+
+bh_rc
+bh_file_check(const char *path, struct bh_err *err)
+{
+    struct stat found;
+
+    if (stat(path, &found) != 0)
+        return errno == ENOENT ? BH_OK : bh_err_errno(err, "inspect %s", path);
+    return S_ISREG(found.st_mode) ? BH_OK : fd_refuse_kind(path, found.st_mode, err);
 }
 
 static bh_rc
@@ -112,7 +134,7 @@ bh_rc
 bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
-    bh_rc rc = bh_file_open(path, O_RDONLY, 0, &fd, err);
+    bh_rc rc = fd_open_plain(path, O_RDONLY, 0, &fd, err); /* no fcntl(): filters of system calls forbid it */
 
     return rc == BH_OK ? fd_read_all(fd, path, max, ret_text, err) : rc;
 }
@@ -173,7 +195,7 @@ fd_holds(const char *path, const void *bytes, size_t length, mode_t mode)
     size_t at = 0;
     ssize_t got = 0;
 
-    if (bh_file_open(path, O_RDONLY | O_NOFOLLOW, 0, &fd, &ignored) != BH_OK || fstat(fd, &found) != 0
+    if (fd_open_plain(path, O_RDONLY | O_NOFOLLOW, 0, &fd, &ignored) != BH_OK || fstat(fd, &found) != 0
         || (found.st_mode & 07777) != mode || found.st_uid != geteuid() || found.st_nlink != 1
         || (size_t)found.st_size != length)
         return false;

@@ -37,6 +37,10 @@ BH_MUST_USE bh_rc bh_fd_write_all(int fd, const void *bytes, size_t length, stru
  * BH_INVALID (no plain file), BH_NOT_FOUND, BH_DENIED, BH_FULL, BH_IO. */
 BH_MUST_USE bh_rc bh_file_open(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err);
 
+/* The same check where a library opens `path` itself; a file that is missing passes.  BH_INVALID, BH_DENIED,
+ * BH_IO. */
+BH_MUST_USE bh_rc bh_file_check(const char *path, struct bh_err *err);
+
 /* The whole plain file at `path`, at most `max` bytes, appended to `ret_text`: opened as above.
  * BH_INVALID, BH_NOT_FOUND, BH_DENIED, BH_FULL (longer than max or than the buffer), BH_IO. */
 BH_MUST_USE bh_rc bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err);

@@ -192,7 +192,9 @@ test_open_never_waits(void **state)
             BH_CHECK_EQ(cases[i].name, bh_file_open(path, flags[how] | O_NOFOLLOW, 0600, &fd, &err),
                         BH_INVALID);
             BH_CHECK(cases[i].name, strstr(err.msg, cases[i].unfollowed));
+            BH_CHECK_EQ(cases[i].name, bh_file_check(path, &err), BH_INVALID);
         }
+    BH_CHECK_EQ("none yet", bh_file_check(in_folder("kind-none"), &err), BH_OK);
     BH_CHECK_EQ("untouched", fd, -1);
     BH_CHECK_DONE();
 }

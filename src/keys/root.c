@@ -151,11 +151,11 @@ bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err)
 static bh_rc
 root_overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    bh_rc rc;
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = bh_file_open(path, O_WRONLY | O_NOFOLLOW, 0, &fd, err);
 
-    if (fd < 0)
-        return bh_err_errno(err, "root key %s", path);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "root key");
     rc = bh_fd_write_all(fd, key, KEY_BYTES, err);
     if (rc != BH_OK)
         return rc;

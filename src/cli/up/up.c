@@ -82,12 +82,13 @@ up_publish_key(const struct bh_up *up, struct bh_err *err)
     char from[PATH_MAX + 32], to[PATH_MAX + 16], text[KEY_BYTES_MAX];
     ssize_t length;
     int fd;
+    bh_rc rc;
 
     snprintf(from, sizeof from, "%s/daemon/audit.vkey", up->state);
     snprintf(to, sizeof to, "%s/audit.vkey", up->state);
-    fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return bh_err_errno(err, "%s", from);
+    rc = bh_file_open(from, O_RDONLY | O_NOFOLLOW, 0, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     length = read(fd, text, sizeof text - 1);
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
@@ -243,14 +244,17 @@ static bh_rc
 up_leave_terminal(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX + 16];
-    int log, nothing;
+    int log = -1, nothing;
+    bh_rc rc;
 
     setsid();
     snprintf(path, sizeof path, "%s/up.log", up->state);
-    log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    rc = bh_file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0640, &log, err);
+    if (rc != BH_OK)
+        return rc;
     nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (log < 0 || nothing < 0)
-        return bh_err_errno(err, "%s", path);
+    if (nothing < 0)
+        return bh_err_errno(err, "/dev/null");
     dup2(nothing, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);

@@ -21,8 +21,10 @@ root_check_mode(const char *path, mode_t forbidden, struct bh_err *err)
 
     if (lstat(path, &status) != 0)
         return bh_err_errno(err, "root key %s", path);
-    if (!S_ISREG(status.st_mode))
-        return bh_err_set(err, BH_INVALID, "root key %s is not a plain file", path);
+    if (!S_ISREG(status.st_mode)) {
+        bh_err_set(err, BH_INVALID, "root key %s is not a plain file", path);
+        return bh_err_hint(err, "move it away, and put the key back from its copy");
+    }
     if (status.st_mode & forbidden) {
         bh_err_set(err, BH_DENIED, "root key %s may be used by others", path);
         return bh_err_hint(err, "chmod 600 %s", path);

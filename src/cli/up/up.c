@@ -92,8 +92,11 @@ up_publish_key(const struct bh_up *up, struct bh_err *err)
     length = read(fd, text, sizeof text - 1);
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
-    if (!up_are_public_keys(text))
-        return bh_err_set(err, BH_INVALID, "%s contains no public key", from);
+    if (!up_are_public_keys(text)) {
+        bh_err_set(err, BH_INVALID, "%s contains no public key", from);
+        return bh_err_hint(err,
+                           "put it back from its copy; without one remove it: the next start makes it anew");
+    }
     return bh_file_keep(to, text, (size_t)length, 0644, err);
 }
 
@@ -217,7 +220,7 @@ up_stop_jobs(const struct bh_up *up)
 static bh_rc
 up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
-    char output[REPORT_BYTES_MAX];
+    char output[REPORT_BYTES_MAX], *hint;
     size_t held = 0;
     ssize_t got = 1;
 
@@ -235,8 +238,11 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
         fputs(output + 1, stdout);
         return BH_OK;
     }
+    hint = strchr(output, '\n');
+    if (hint)
+        *hint++ = '\0';
     bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it ended unexpectedly");
-    return bh_err_hint(err, "%s/up.log says more", up->state);
+    return hint && *hint ? bh_err_hint(err, "%s", hint) : bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
 /* In the child: a session of its own, output to a file. */
@@ -360,6 +366,6 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
         rc = bh_up_supervise(up, up_announce, up_stop_jobs, err);
     bh_up_leave(up);
     if (rc != BH_OK && parent_fd >= 0)
-        dprintf(parent_fd, "%s", err->msg);
+        dprintf(parent_fd, "%s\n%s", err->msg, err->hint);
     return rc;
 }

@@ -165,12 +165,16 @@ daemon_load_config(struct daemon_program *program, const struct daemon_arguments
     return rc;
 }
 
-/* What to do about a full disk, and about a store that SQLite cannot open or read, by what it says. */
+/* What to do about a full disk, files of others, and a store that SQLite cannot open or read, by what it
+ * says. */
 static bh_rc
 daemon_advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
 {
     if (rc == BH_FULL && err->sys_kind == BH_SYS_ERRNO && !*err->hint)
         return bh_err_hint(err, "make room on the disk of %.60s, then start again", path);
+    if (rc == BH_DENIED && !*err->hint)
+        return bh_err_hint(
+            err, "bulkheadd's account must be able to read and write %s and what is in its folder", path);
     if (rc == BH_OK || err->sys_kind != BH_SYS_SQL || *err->hint)
         return rc;
     if (bh_store_sqlite_is_damage(err))

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import sys
 import time
@@ -18,8 +19,43 @@ from tap import contains, equal
 WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 600 & wait")
 
 
+DAEMON_FILES = ("clock", "heard", "epochs", "device.key", "audit.vkey", "audit.signed", "bulkhead.db", "bulkhead.db-wal",
+                "bulkhead.db.lock")
+NODE_FILES = ("journal", "epochs", "lock")
+# What has a file's place, and what it is called: a link by its own kind where links are not followed.
+KINDS = {"FIFO": ("a FIFO",), "folder": ("a folder",), "socket": ("a socket",),
+         "link to a FIFO": ("a FIFO", "a symbolic link")}
+
+
 def lines(site, name, word):
     return [line for line in (site.dir / name).read_text().splitlines() if word in line]
+
+
+def plant(at, kind):
+    """What is no file, in the place of one."""
+    if kind == "FIFO":
+        os.mkfifo(at)
+    elif kind == "folder":
+        at.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(at))
+    else:
+        os.mkfifo(at.with_name("planted"))
+        at.symlink_to("planted")
+
+
+def uproot(at):
+    (at.rmdir if at.is_dir() else at.unlink)()
+    at.with_name("planted").unlink(missing_ok=True)
+
+
+def refused_node(site):
+    """The same of bulkhead-node."""
+    site.start_node()
+    site.until(lambda: site.node.poll() is not None, what="the end of bulkhead-node")
+    equal("it is refused", site.node.poll() != 0, True)
+    return lines(site, "node.log", "bulkhead-node: ")[-1]
 
 
 def refused(site):
@@ -51,6 +87,71 @@ def next_steps(site):
         contains(f"{name}: what to do", said, do)
         shutil.copy2(kept, at)
         os.chown(at, owner.st_uid, owner.st_gid)
+
+
+def plant_and_start(site, at, start):
+    """Each of what is no file, in the place of that one; what the start says of it."""
+    kept = site.dir / "kept"
+    exists = at.exists()
+    if exists:
+        at.rename(kept)
+    for kind in KINDS:
+        plant(at, kind)
+        yield kind, start(site)
+        uproot(at)
+    if exists:
+        kept.rename(at)
+
+
+@tap.test()
+def no_files(site):
+    "what is no file in the place of one is refused at once, with its path, what it is and what to do"
+    site.announce("cannot continue", "configuration refused")
+    site.run("true")
+    site.stop(site.daemon)
+    site.stop(site.node)
+    daemon = [site.dir / "bulkheadd.conf", *(site.dir / "state" / name for name in DAEMON_FILES)]
+    node = [site.dir / "node.conf", site.dir / "run/reached", *(site.dir / "node" / name for name in NODE_FILES)]
+    for files, start in ((daemon, refused), (node, refused_node)):
+        for at in files:
+            for kind, said in plant_and_start(site, at, start):
+                equal(f"{at.name}, a {kind}: why: {said}",
+                      any(f"{at} is {named} where a file is expected" in said for named in KINDS[kind]), True)
+                equal(f"{at.name}, a {kind}: what to do", 'next=""' in said or "next=" not in said, False)
+    for kind, said in plant_and_start(site, site.dir / "state/audit.key", refused):
+        contains(f"audit.key, a {kind}: why", said, f"key file {site.dir}/state/audit.key is not a plain file")
+    site.start_node()
+    site.start_daemon()
+    site.run("true")
+
+
+@tap.test()
+def no_forecast(site):
+    "a forecast that is no file is left out, with a line in the log"
+    site.stop(site.daemon)
+    (site.dir / "state/forecast.bin").unlink()
+    plant(site.dir / "state/forecast.bin", "FIFO")
+    site.start_daemon()
+    equal("a line", len(lines(site, "daemon.log", "state/forecast.bin is a FIFO where a file is expected")), 1)
+
+
+@tap.test()
+def epochs_of_the_node(site):
+    "a node whose list of epochs is damaged or too long does not start, and says what to do"
+    site.announce("cannot continue")
+    site.stop(site.node)
+    at = site.dir / "node/epochs"
+    kept = at.read_text()
+    for name, text in (("cut", kept[:-1]), ("empty", ""), ("no number", "0000000x\n"), ("one number alone", "1\n"),
+                       ("33 epochs", "00000001\n" * 33), ("512 bytes", "0" * 512), ("600 bytes", kept + "x" * 600)):
+        at.write_text(text)
+        said = refused_node(site)
+        contains(f"{name}: why", said, f"{at} is damaged: it lists no epochs")
+        contains(f"{name}: what to do", said, "put it back from its copy; without one remove it")
+    at.write_text("00000001\n" * 31 + kept)
+    site.start_node()
+    site.run("true")
+    equal("replaced by the daemon's", at.read_text(), kept)
 
 
 @tap.test()

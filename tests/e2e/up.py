@@ -221,6 +221,19 @@ def ends(up):
         equal(f"{name} that runs", up.processes(name), [])
 
 
+def refused_start(up):
+    "a program that refuses to start is quoted to the end of its sentence, with what to do"
+    epochs = up.home / "daemon/epochs"
+    epochs.rename(up.home / "kept")
+    os.mkfifo(epochs)
+    expected = (f"daemon ended before it was ready: {epochs} is a FIFO where a file is expected\n"
+                "  move it away, and put the file back from its copy if there was one\n")
+    contains("here", up.bulkhead("up", "--dir", str(up.home)).stderr, f"bulkhead: {expected}")
+    contains("detached", up.bulkhead("up", "--dir", str(up.home), "--detach").stderr, f"Bulkhead did not start: {expected}")
+    epochs.unlink()
+    (up.home / "kept").rename(epochs)
+
+
 def lost_gpu(up):
     "with a GPU that is lost, before it was ever read or after, up says which, and the others serve; it is back by itself"
     up.home = up.dir / "lost"
@@ -296,7 +309,7 @@ def main():
     if "ASAN_OPTIONS" in os.environ:
         skip_all("programs that are built to look for leaks need more rights, and more memory")
     up = Up(sys.argv[1])
-    stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, lost_gpu, dies_all_the_time, damaged_store]
+    stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, refused_start, lost_gpu, dies_all_the_time, damaged_store]
     report = Report(len(stories)).play(stories, up)
     if up.supervisors:
         up.end()

@@ -150,6 +150,21 @@ PROC_HOMES = [
     (re.compile(r"src/node/sandbox/isolation_checks\.c$"), "the same, held against what stands there"),
     (re.compile(r"src/(job_network/netns|cli/doctor/doctor_checks)\.c$"), "settings of the kernel, of no process"),
 ]
+# An open that may wait is base/fd.h's bh_file_open() or bh_file_read(): a FIFO in a file's place hangs no program.
+# Flags with which open() does not wait for the other end of one, or finds none.
+OPENS_AT_ONCE = {"O_NONBLOCK", "O_DIRECTORY", "O_PATH", "O_EXCL"}
+OPENS = ("open", "openat", "open64", "creat", "fopen", "freopen")
+# Who opens otherwise, and why.
+OPEN_HOMES = [
+    (re.compile(r"src/base/fd\.c$"), "its home"),
+    (re.compile(r"src/probe/|src/node/init/"), "on libc alone"),
+    (re.compile(r"src/(runtime/(cgroup|readback)|job_network/(netns|kernel)|checkpoint/sandbox|share/pages|"
+                r"node/(common/path|core/claim|placement/open_files|unpack/unpack_sandbox))\.c$"),
+     "files that the kernel makes: control groups, namespaces, processes, settings"),
+    (re.compile(r"src/(base/process|cli/command/prompt|cli/up/up|job_network/filter|node/core/scratch|"
+                r"node/unpack/relay)\.c$"), "a device, by its name"),
+    (re.compile(r"src/cli/(audit/audit|options/gendocs_main)\.c$"), "what a person names on the command line"),
+]
 BANNED_NAME = re.compile(r"tmp2\w*|.*[a-z]_1")
 # Verbs that do not say what a function does.
 BANNED_FUNCTION = re.compile(r"(do|handle)_\w+")

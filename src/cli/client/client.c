@@ -43,7 +43,7 @@ client_read_token(const char *path, struct bh_arena *arena, const char **ret_tok
     size_t from, length;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    rc = bh_file_read_given(path, sizeof memory - 1, &text, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "--token-file");
     bh_buf_putc(&text, '\0');

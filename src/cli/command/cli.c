@@ -285,7 +285,7 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
 
     bh_buf_init(text, BH_JSON_BYTES_MAX + 1);
     rc = strcmp(path, "-") == 0 ? cli_read_all(STDIN_FILENO, text, err)
-                                : bh_file_read(path, BH_JSON_BYTES_MAX, text, err);
+                                : bh_file_read_given(path, BH_JSON_BYTES_MAX, text, err);
     if (rc != BH_OK)
         return rc;
     begin = bh_buf_text(text) ? bh_buf_text(text) : "";

@@ -83,17 +83,21 @@ up_publish_key(const struct bh_up *up, struct bh_err *err)
     char from[PATH_MAX + 32], to[PATH_MAX + 16], text[KEY_BYTES_MAX];
     ssize_t length;
     int fd;
+    bh_rc rc;
 
     snprintf(from, sizeof from, "%s/daemon/audit.vkey", up->state);
     snprintf(to, sizeof to, "%s/audit.vkey", up->state);
-    fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return bh_err_errno(err, "%s", from);
+    rc = bh_file_open(from, O_RDONLY | O_NOFOLLOW, 0, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     length = read(fd, text, sizeof text - 1);
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
-    if (!up_are_public_keys(text))
-        return bh_err_set(err, BH_INVALID, "%s contains no public key", from);
+    if (!up_are_public_keys(text)) {
+        bh_err_set(err, BH_INVALID, "%s contains no public key", from);
+        return bh_err_hint(err,
+                           "put it back from its copy; without one remove it: the next start makes it anew");
+    }
     return bh_file_keep(to, text, (size_t)length, 0644, err);
 }
 
@@ -229,7 +233,7 @@ up_report_slow(const struct bh_up *up, int fd)
 static bh_rc
 up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
-    char output[REPORT_BYTES_MAX], *next;
+    char output[REPORT_BYTES_MAX], *hint;
     size_t held = 0;
     ssize_t got = 1;
 
@@ -248,13 +252,11 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
         fputs(output + 1, stdout);
         return BH_OK;
     }
-    next = strchr(output, '\n');
-    if (next)
-        *next++ = '\0';
+    hint = strchr(output, '\n');
+    if (hint)
+        *hint++ = '\0';
     bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it ended unexpectedly");
-    if (next && *next)
-        return bh_err_hint(err, "%s", next);
-    return bh_err_hint(err, "%s/up.log says more", up->state);
+    return hint && *hint ? bh_err_hint(err, "%s", hint) : bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
 /* In the child: a session of its own, output to a file. */
@@ -262,14 +264,17 @@ static bh_rc
 up_leave_terminal(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX + 16];
-    int log, nothing;
+    int log = -1, nothing;
+    bh_rc rc;
 
     setsid();
     snprintf(path, sizeof path, "%s/up.log", up->state);
-    log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    rc = bh_file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0640, &log, err);
+    if (rc != BH_OK)
+        return rc;
     nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (log < 0 || nothing < 0)
-        return bh_err_errno(err, "%s", path);
+    if (nothing < 0)
+        return bh_err_errno(err, "/dev/null");
     dup2(nothing, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);

@@ -15,6 +15,7 @@
 #include "base/capability.h"
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/slice.h"
 #include "base/time.h"
 #include "cli/up/up.h"
 
@@ -24,8 +25,9 @@
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
 #define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
 
-enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 240, WHAT_BYTES_MAX = 240, RESTARTS_MAX = 10, POLL_MS = 50 };
+enum { LINE_BYTES_MAX = 4096, WHAT_BYTES_MAX = 240, RESTARTS_MAX = 10, POLL_MS = 50 };
 
+static const char see_output[] = "the output of the programs, above or in up.log, says why";
 static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
 /* One of the programs. */
@@ -36,8 +38,7 @@ struct programs_child {
     bh_ns window_from;
     size_t held;
     char line[LINE_BYTES_MAX];
-    char last[LAST_BYTES_MAX]; /* the last line that it said: its reason, if the line has one, */
-    char next[LAST_BYTES_MAX]; /* and what to do about it; "" */
+    char last[LINE_BYTES_MAX]; /* the last line that it said */
 };
 
 struct supervisor {
@@ -168,40 +169,11 @@ bh_up_call(const char *const argv[], struct bh_err *err)
 
 /* ---- output ---- */
 
-/* The value of `key` in a line of the log, as in: why="no room"; false: it has none. */
-static bool
-programs_read_field(const char *line, const char *key, char ret[LAST_BYTES_MAX])
-{
-    const char *at = strstr(line, key);
-    size_t length = 0;
-
-    if (!at)
-        return false;
-    for (at += strlen(key); *at && *at != '"' && length < LAST_BYTES_MAX - 1; at++) {
-        at += *at == '\\' && at[1];
-        ret[length++] = *at;
-    }
-    ret[length] = '\0';
-    return true;
-}
-
-static void
-programs_keep_line(struct programs_child *child)
-{
-    char line[LINE_BYTES_MAX + 1];
-
-    snprintf(line, sizeof line, "%.*s", (int)child->held, child->line);
-    if (!programs_read_field(line, " why=\"", child->last))
-        snprintf(child->last, sizeof child->last, "%.*s", LAST_BYTES_MAX - 1, line);
-    if (!programs_read_field(line, " next=\"", child->next))
-        child->next[0] = '\0';
-}
-
 static void
 programs_print_line(struct programs_child *child, const char *name)
 {
     printf("%-6s | %.*s\n", name, (int)child->held, child->line);
-    programs_keep_line(child);
+    snprintf(child->last, sizeof child->last, "%.*s", (int)child->held, child->line);
     child->held = 0;
 }
 
@@ -253,12 +225,35 @@ up_reap(struct supervisor *s)
     return any;
 }
 
-/* What happened to a program, and the last that it said. */
+/* The text `name="TEXT"` of a log line; "" without one. */
+static void
+programs_read_field(const char *line, const char *name, char *ret_text, size_t size)
+{
+    char key[16];
+    const char *from, *end;
+
+    ret_text[0] = '\0';
+    snprintf(key, sizeof key, " %s=\"", name);
+    from = strstr(line, key);
+    if (!from)
+        return;
+    from += strlen(key) - 1;
+    for (end = from + 1; *end && *end != '"';)
+        end += *end == '\\' && end[1] ? 2 : 1;
+    if (!*end || !bh_slice_str((struct bh_slice){ from, (size_t)(end + 1 - from) }, ret_text, size))
+        ret_text[0] = '\0';
+}
+
+/* What happened to a program, and why by the last line that it said: as a rule its refusal to start. */
 static bh_rc
 programs_explain_end(const struct programs_child *child, const char *what, struct bh_err *err)
 {
-    bh_err_set(err, BH_UNAVAILABLE, "%s: %.*s", what, LAST_BYTES_MAX, child->last);
-    return child->next[0] ? bh_err_hint(err, "%.*s", LAST_BYTES_MAX, child->next) : err->rc;
+    char why[sizeof err->msg], next[sizeof err->hint];
+
+    programs_read_field(child->last, "why", why, sizeof why);
+    programs_read_field(child->last, "next", next, sizeof next);
+    bh_err_set(err, BH_UNAVAILABLE, "%s: %s", what, *why ? why : child->last);
+    return bh_err_hint(err, "%s", *next ? next : see_output);
 }
 
 /* Start again what died or could not be started, unless that is so all the time. */
@@ -347,8 +342,10 @@ programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
                 return programs_explain_end(&s->children[i], what, err);
             }
         passed = bh_time_monotonic() - begun;
-        if (passed > READY_MAX_NS)
-            return bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");
+        if (passed > READY_MAX_NS) {
+            bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");
+            return bh_err_hint(err, see_output);
+        }
         if (passed > READY_REPORT_NS && !reported) {
             puts("not ready after a minute; waiting on");
             fflush(stdout);

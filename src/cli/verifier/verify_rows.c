@@ -1,6 +1,7 @@
 /* Rows of the tables, as an export or the API has them, held against the log. */
 #include "cli/verifier/verify_rows.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "audit/binding.h"
 #include "audit/rows.h"
 #include "base/assert.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "base/slice.h"
@@ -262,14 +264,19 @@ bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *l
 static bh_rc
 rows_add_file(struct bh_verify_rows *rows, const char *path, const struct table *table, struct bh_err *err)
 {
-    FILE *in = fopen(path, "re");
+    BH_AUTO(bh_fd_close) int fd = -1;
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
-    bh_rc rc;
+    FILE *in;
+    bh_rc rc = bh_file_open(path, O_RDONLY, 0, &fd, err);
 
+    if (rc != BH_OK)
+        return rc;
+    in = fdopen(fd, "r");
     if (!in)
         return bh_err_errno(err, "%s", path);
+    (void)bh_fd_steal(&fd);
     rc = bh_verify_rows_begin(rows, table->name, err);
     while (rc == BH_OK && (length = getline(&line, &size, in)) > 0)
         rc = bh_verify_rows_add(rows, table->name, line, (size_t)length - (line[length - 1] == '\n'), err);

@@ -48,7 +48,9 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->shown = calloc(BH_SHOWN_MAX, sizeof *core->shown);
     core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
     BH_ASSERT(core->effects && core->scratch && core->shown && core->changes);
-    bh_clock_open(&core->clock, core->config->state_dir);
+    rc = bh_clock_open(&core->clock, core->config->state_dir, err);
+    if (rc != BH_OK)
+        return rc;
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store, core->crypto);

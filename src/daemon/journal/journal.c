@@ -267,9 +267,9 @@ journal_publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
 
     snprintf(path, sizeof path, "%s/audit.checkpoint", journal->state_dir);
     snprintf(fresh, sizeof fresh, "%s/audit.checkpoint.new", journal->state_dir);
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return bh_err_errno(err, "%s", fresh);
+    rc = bh_file_open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0644, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     rc = bh_fd_write_all(fd, journal->checkpoints.note, strlen(journal->checkpoints.note), err);
     if (rc != BH_OK)
         return rc;

@@ -121,7 +121,7 @@ bh_tenant_logs_add(const struct bh_tenant_logs *logs, const char *name, struct b
     }
     if (rc != BH_OK)
         return rc;
-    marker = openat(markers, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    marker = openat(markers, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     return marker < 0 ? bh_err_errno(err, "record the tenant of log %s", name) : BH_OK;
 }
 

@@ -125,8 +125,7 @@ journal_sync_folder(const char *path, struct bh_err *err)
 static bh_rc
 journal_open_file(struct bh_order_journal *journal, const char *path, int more_flags, struct bh_err *err)
 {
-    journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags, 0600);
-    return journal->fd < 0 ? bh_err_errno(err, "open %s", path) : BH_OK;
+    return bh_file_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | more_flags, 0600, &journal->fd, err);
 }
 
 bh_rc

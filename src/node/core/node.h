@@ -34,6 +34,12 @@ struct bh_gpu_error {
     char why[BH_GPU_ERROR_MAX];
 };
 
+/* The epochs of the daemon's store that were heard of: node/session/epoch.h. */
+struct bh_node_epochs {
+    uint32_t ids[BH_WIRE_EPOCHS_MAX];
+    uint32_t count;
+};
+
 struct bh_health_watch;
 struct bh_share_leases;
 
@@ -65,7 +71,8 @@ struct bh_node {
     struct {
         int fd;
         uint64_t reached;
-    } order_watermark;         /* node/orders/order_watermark.h */
+    } order_watermark; /* node/orders/order_watermark.h */
+    struct bh_node_epochs epochs;
     struct bh_link *link;      /* the daemon's connection, or NULL */
     bool hello_received;       /* HELLO was said on it */
     uint64_t reported_changes; /* of the ownership map, on it */

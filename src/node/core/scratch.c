@@ -157,9 +157,9 @@ bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place, 
     bh_rc rc;
 
     bh_scratch_path(node, lease, path);
-    file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0)
-        return bh_err_errno(err, "open %s", path);
+    rc = bh_file_open(path, O_RDWR | O_NOFOLLOW, 0, &file, err);
+    if (rc != BH_OK)
+        return rc;
     rc = scratch_attach(file, &device, name, err);
     if (rc != BH_OK)
         return rc;

@@ -142,6 +142,7 @@ job_finish(struct bh_node *node, struct bh_job *job)
     bh_node_job_folder(node, job->record.lease, folder);
     bh_node_job_id(job->record.lease, id);
     job_close_watch(job);
+    bh_keeper_disown(folder);
     if (!job_end_all(node, job, id)) {
         job->check_at = bh_time_monotonic() + END_INTERVAL;
         return;

@@ -345,6 +345,16 @@ keeper_judge(struct keeper *keeper, int status)
 
 /* ---- the program ---- */
 
+/* bh_keeper_disown(): the node did not find this keeper, and ended the job. */
+static bool
+keeper_is_disowned(const struct keeper *keeper)
+{
+    char path[600];
+
+    return snprintf(path, sizeof path, "%s/keeper.disowned", keeper->folder) < (int)sizeof path
+           && access(path, F_OK) == 0;
+}
+
 static void
 keeper_report_started(struct keeper *keeper)
 {
@@ -457,6 +467,8 @@ main(int argc, char **argv)
         snprintf(keeper.end.why, sizeof keeper.end.why, "%.199s", err.msg);
         keeper_write_record(err.msg);
     }
+    if (keeper_is_disowned(&keeper))
+        return EXIT_SUCCESS;
     rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
     if (rc != BH_OK) /* its message names folders of the node, and the log is the tenant's */
         keeper_write_record("the node could not record how the job ended");

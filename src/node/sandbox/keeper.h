@@ -39,4 +39,9 @@ int bh_keeper_watch(const char *folder, pid_t pid);
 /* When the folder's keeper started its job, or 0. */
 bh_ns bh_keeper_started(const char *folder);
 
+/* Before a job whose keeper is not found is ended: what it has not written by now, it does not write any
+ * more.  Where the node's folder was put back from a copy, the keeper lives, but holds the lock of a file
+ * that is gone: it would record that SIGKILL as the job's own end. */
+void bh_keeper_disown(const char *folder);
+
 #endif

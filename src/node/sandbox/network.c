@@ -253,8 +253,7 @@ network_make_empty(const char *folder, const char *name, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
 
     bh_path_format(path, sizeof path, "%.480s/%s", folder, name);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    return fd >= 0 ? BH_OK : bh_err_errno(err, "create %s", path);
+    return bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644, &fd, err);
 }
 
 /* The file of the job's folder, in the bundle: a node that comes later finds it by its folder,

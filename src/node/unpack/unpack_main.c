@@ -93,7 +93,8 @@ unpack_open_store(struct unpack *unpack, struct bh_err *err)
     unpack->store = open(options->store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (unpack->store < 0)
         return bh_err_errno(err, "open %s", options->store);
-    unpack->lock = openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unpack->lock =
+        openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (unpack->lock < 0)
         return bh_err_errno(err, "open the lock of %s", options->store);
     bh_path_format(unpack->folder, sizeof unpack->folder, "tmp-%" PRIu64, options->lease);
@@ -319,12 +320,12 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
 static bh_rc
 unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close)
-    int fd = open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    BH_AUTO(bh_fd_close) int fd = -1;
     off_t bytes = (off_t)options->scratch_bytes;
+    bh_rc rc = bh_file_open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600, &fd, err);
 
-    if (fd < 0)
-        return bh_err_errno(err, "scratch: create %s", options->scratch);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
     if (!bh_disk_leaves_space(fd, options->scratch_bytes)) {
         bh_err_set(err, BH_QUOTA, "scratch: %" PRIu64 " MiB would fill the node's disk",
                    options->scratch_bytes >> 20);

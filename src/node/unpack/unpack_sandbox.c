@@ -73,7 +73,7 @@ sandbox_put_program(int fd, const char *place, struct bh_err *err)
 {
     char from[BH_PROC_PATH_MAX];
     BH_AUTO(bh_fd_close)
-    int made = fd < 0 ? -1 : open(place, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    int made = fd < 0 ? -1 : open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 
     if (fd < 0)
         return BH_OK;

@@ -79,10 +79,13 @@ static void
 verify_make_canaries(struct bh_node *node)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
+    BH_AUTO(bh_fd_close) int file = -1;
     char path[BH_NODE_PATH_MAX];
+    struct bh_err err;
 
     bh_path_format(path, sizeof path, "%s/canary", node->conf.run_dir);
-    bh_fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644, &file, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "canary"), BH_ERRLOG(&err));
     if (node->verify->canary >= 0)
         return;
     node->verify->canary = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

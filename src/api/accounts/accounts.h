@@ -59,7 +59,7 @@ struct bh_sign_in_first_request {
 
 struct bh_password_request {
     const char *old, *password;  /* old: NULL where a one-time code stands instead */
-    const char *enrol, *account; /* that code, and for whom */
+    const char *enrol, *account; /* that code, and the account that it is for */
 };
 
 struct bh_code_request {

@@ -153,8 +153,8 @@ records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
         ret->note = (struct bh_slice){ note->length ? note->bytes : "", note->length };
 }
 
-/* The event's own content, what the engine was told or what a deed says besides
- * (audit/token_facts.h), is for callers that see the leaf whole. */
+/* The event's own content (what the engine received, or what a deed adds, audit/token_facts.h) is for callers
+ * that see the leaf whole. */
 static bool
 records_put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
 {

@@ -293,7 +293,7 @@ jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_er
         bh_reservations_find(call, &page.reservations);
     }
     page.rows = bh_rows_begin(call, &bh_reply_job_list_fields);
-    filter->limit++; /* one row more tells whether there is another page */
+    filter->limit++; /* a row too many shows that there is another page */
     rc = store->ops->list_jobs(store->self, filter, jobs_put_row, &page, err);
     if (rc != BH_OK)
         return rc;

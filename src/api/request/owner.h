@@ -152,7 +152,7 @@ struct bh_answer {
     const char *removes;            /* one line for each name that is removed and has something */
     const char *warnings;           /* one line for each thing that has no effect as things are */
     uint64_t revision;              /* the present one, after it */
-    const struct bh_event *events;  /* SITE_APPLY, a dry run: what the engine would be told */
+    const struct bh_event *events;  /* SITE_APPLY, a dry run: the events that the engine would receive */
     uint32_t event_count;
     uint32_t keys;            /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
     uint32_t change, gpus;    /* LAYOUT_APPLY, _ROLLBACK: its number, GPUs that it is for */

@@ -7,7 +7,7 @@
 /* What a thread works on: when an assert fails there, the daemon refuses that work at its next start
  * (docs/adr/0079-a-failed-assert-is-not-repeated.md).  Each thread has its own; all zeros is none. */
 enum bh_work_kind {
-    BH_WORK_OWN,     /* time, the disk, forecasts: what nobody outside asked for */
+    BH_WORK_OWN,     /* time, the disk, forecasts: work without a request */
     BH_WORK_REQUEST, /* of a client, in its worker or in the owner thread */
     BH_WORK_NODE,    /* a message of a node, or an order to it */
     BH_WORK_REPLAY,  /* a record of the journal */

@@ -86,7 +86,7 @@ status_count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
     return count;
 }
 
-/* While the signer is away checkpoints wait: their age tells. */
+/* Checkpoints wait while the signer is away: the age of the last one shows it. */
 static struct bh_reply_status_checkpoint
 status_checkpoint_of(const struct bh_owner *owner, uint64_t now_ns)
 {

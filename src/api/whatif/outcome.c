@@ -123,7 +123,7 @@ outcome_put_all(const struct outcome_writing *writing, const struct bh_differenc
                                                 .suspended = hidden[BH_DIFF_SUSPENDED] },
                   .complete = !outcome->before.forecasts.open && !outcome->after.forecasts.open,
                   .job = outcome->subject.v ? &job : NULL, .now_ns = outcome->after.future->begin_ns,
-                  /* it tells how long the queue of others is */
+                  /* it shows how long the queue of others is */
                   .played_until_ns = writing->how.all ? outcome->after.forecasts.until_ns : 0,
                   .site = outcome->site ? &site : NULL);
     return BH_OK;

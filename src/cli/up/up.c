@@ -274,7 +274,7 @@ up_write_pid(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* Fork; *ret_parent tells the parent from the child, and in the parent all is done. */
+/* Fork; *ret_parent is true in the parent, where nothing remains to be done. */
 static bh_rc
 up_detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
 {

@@ -746,7 +746,7 @@ bh_node_link_finish(struct bh_node_link *link)
     return next;
 }
 
-/* The table tells the engine that all nodes are down, so this link need not. */
+/* The table reports to the engine that all nodes are down, so this link need not. */
 void
 bh_node_link_reset(struct bh_node_link *link)
 {

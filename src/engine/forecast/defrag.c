@@ -14,7 +14,7 @@ enum {
     SETTLED_MOST = 64, /* nodes for which all new places are looked for, of one candidate */
 };
 
-/* How much sooner one begins for whom no room is reserved. */
+/* How much sooner a job begins that has no reservation. */
 #define SOONER_NS (UINT64_C(3600) * 1000000000)
 
 /* Who waits, by one row of its SKU. */

@@ -264,7 +264,7 @@ health_recent_resets(const struct work *work, const struct gpu_health *health)
     return recent;
 }
 
-/* Whether somebody has or gets a partition of it. */
+/* Whether a job has or gets a partition of it. */
 static bool
 health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
 {

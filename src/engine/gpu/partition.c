@@ -372,7 +372,7 @@ bh_partition_set_stuck(struct work *work, uint32_t slot)
     partition->waiting = 0;
     partition->order = 0;
     if (!partition->stuck && gpu->claimed)
-        bh_wake_queue(work->engine); /* it may stand in room that is kept for somebody */
+        bh_wake_queue(work->engine); /* it may lie in capacity that is kept for a job */
     gpu->stuck += !partition->stuck;
     partition->stuck = 1;
     if (!bh_partition_is_given_up(work->engine, slot))

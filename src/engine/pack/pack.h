@@ -31,7 +31,7 @@ enum bh_pack_policy {
     BH_PACK_BESTFIT,  /* least left over, as facts of FGD's artifact define it */
     BH_PACK_FGD,      /* fragmentation gradient descent (Weng et al., ATC'23), with its
                          artifact's order of ties */
-    BH_PACK_BULKHEAD, /* ours */
+    BH_PACK_BULKHEAD, /* Bulkhead's own */
     BH_PACK_POLICIES
 };
 extern const char *const bh_pack_policy_names[BH_PACK_POLICIES];

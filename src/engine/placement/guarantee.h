@@ -4,14 +4,14 @@
 #include "engine/account/quota.h"
 #include "engine/gpu/capacity.h"
 
-/* What tenants are guaranteed, whom that protects, and what of it is lent. */
+/* What tenants are guaranteed, which jobs that protects, and what of it is lent. */
 
-/* Against whom guarantees cover what is wanted; more is better. */
+/* Against which jobs guarantees cover a request; more is better. */
 enum bh_cover {
     BH_COVER_NONE,   /* no tenant: none does, or one below those that do would be exceeded */
     BH_COVER_WITHIN, /* others within the lowest tenant whose guarantee would be exceeded: it is
                         they who use what the one below was promised */
-    BH_COVER_ALL,    /* everybody: none above would be exceeded either */
+    BH_COVER_ALL,    /* all jobs: no tenant above would be exceeded either */
 };
 
 /* A tenant's guarantee of the SKU or of the GPU model covers it as well as that of all

@@ -50,7 +50,7 @@ move_bears_a_stop(const struct job *job)
            || (job->contract == BH_CONTRACT_REQUEUE && job->kind == BH_JOB_BATCH);
 }
 
-/* The least run time that somebody promised it. */
+/* The least run time that the job was promised. */
 static uint64_t
 move_promised_ns(const struct bh_engine *engine, const struct job *job)
 {
@@ -315,7 +315,7 @@ move_acquire_placements(struct checking *c, struct bh_search *search,
     return true;
 }
 
-/* Room for the one that all is for: beside everybody who is there, as limits go. */
+/* Capacity for the job that the moves are for: beside all jobs that are there, as far as limits allow. */
 static bool
 move_check_for_job(struct checking *c, const struct bh_move_placement *placements)
 {
@@ -451,6 +451,6 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
     if (for_job)
         move_claim_places(engine, for_job, placements);
     count_moves(&engine->core, move);
-    bh_wake_below(engine, 0); /* room is kept, and will come free, for anybody */
+    bh_wake_below(engine, 0); /* capacity is kept, and will come free, for any job */
     bh_wake_queue(engine);
 }

@@ -102,8 +102,8 @@ preempt_send_away(struct scheme *scheme, uint32_t job)
     return job_at(scheme->search.engine, job)->lease && preempt_add_victim(scheme, job);
 }
 
-/* Those who stand right there, those beside whom the job must not stand, and those on the node
- * who must not be near. */
+/* The jobs on the placement itself, those that the job must not have as neighbors, and those on the node that
+ * must not be near. */
 static bool
 preempt_clear_place(struct scheme *scheme, const struct preempt_target *target)
 {
@@ -194,8 +194,8 @@ preempt_cheapest_near(const struct scheme *scheme, uint32_t node)
     return best.job;
 }
 
-/* One who is asked to leave when the place is not free yet: where but cores or memory are
- * missing, anybody on the node. */
+/* A job to preempt when the placement is not free yet: where only cores or memory are missing, any job on the
+ * node. */
 static uint32_t
 preempt_next_to_leave(const struct scheme *scheme, const struct preempt_target *target)
 {
@@ -293,7 +293,7 @@ preempt_counts_for(const struct bh_search *search, uint32_t slot, const struct b
     return true;
 }
 
-/* The cheapest job that uses the limit and may leave, or 0; tenant 0 is anybody's. */
+/* The cheapest job that uses the limit and may leave, or 0; tenant 0: of any tenant. */
 static uint32_t
 preempt_cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
@@ -334,7 +334,7 @@ preempt_is_enough(const struct scheme *scheme)
            && bh_quota_permits(&scheme->search, &scheme->preemptor->wanted);
 }
 
-/* Whether it would do without one of those who leave: the scheme without him. */
+/* Whether the scheme is enough without one of its victims; `ret_without` is that scheme. */
 static bool
 preempt_is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret_without)
 {
@@ -347,7 +347,7 @@ preempt_is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret
     return preempt_is_enough(ret_without);
 }
 
-/* Keep only victims without whom it would not do, sparing the dearest first. */
+/* Keep only victims that the scheme needs; spare the dearest first. */
 static void
 preempt_spare(struct scheme *scheme)
 {
@@ -572,8 +572,8 @@ preempt_note_age(struct work *work, const struct bh_preemptor *preemptor)
         work->of_age_ns = preemptor->of_age_ns;
 }
 
-/* The cheapest scheme on any row; NULL: whether there is anybody whom the need could make leave,
- * which is much cheaper to know. */
+/* The cheapest scheme on any row. With NULL: whether there is any job that the need could preempt, which is
+ * much cheaper to know. */
 static bool
 preempt_find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
                     struct scheme *ret_scheme)
@@ -622,7 +622,7 @@ preempt_row_in_vain(struct work *work, const struct bh_search *search, const str
     struct bh_preemptor preemptor;
 
     if (!bh_quota_short(engine, &wanted, &limit) || bh_filter_freed(search, &limit.filter) >= limit.by)
-        return false; /* else anybody's leaving may help, wherever he stands */
+        return false; /* else any job's end may help, wherever it is */
     *ret_within = preempt_topmost_concerned(engine, limit.filter.tenant, &wanted);
     if (!bh_preemptor_any_victim(engine))
         return true;

@@ -4,14 +4,14 @@
 #include "engine/placement/placement.h"
 #include "engine/state/work_internal.h"
 
-/* Making room for a job by having others leave: those who cost least (engine/preempt/victim.h says
- * who may be asked, and what it costs), shown to be enough by imagining them gone, and all of
- * them needed.  Those who leave are jobs, each with all its members.
+/* Preemption for a job: the cheapest set of victims (engine/preempt/victim.h says which jobs may be asked,
+ * and what it costs), shown to be enough by imagining them gone, and all of them needed. Victims are jobs,
+ * each with all its members.
  *
- * Work is lost all the time, so whom the search takes first changes all the time.  Whether
- * room can be made must not: a candidate for whom it could not is not looked at again before
- * something happens.  So room can be made where it can with those who would lose nothing
- * first, and only who leaves is chosen by what it costs. */
+ * The work that jobs would lose changes all the time, so the victims that the search takes first change all
+ * the time. Whether room can be made must not: a candidate that preemption could not help is not tried again
+ * before an event. So room can be made where it can with the jobs first that would lose nothing, and cost
+ * decides only which jobs leave. */
 
 /* Whether on every row of the SKU a limit has no room for the need, and would have none though
  * all left who may be asked: there is no need to look for room.  Nothing changes that but

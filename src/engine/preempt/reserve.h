@@ -39,8 +39,8 @@ struct bh_walk {
     uint32_t kept;   /* bit i: claim i is the reservation of such a first */
 };
 
-/* The next of them, who could not be helped and whom no limit blocks: where it is the first for
- * a model it has a reservation, or is to get one.  True: that is the decision. */
+/* Decide on the next pending job that could not be placed and that no limit blocks: if it is the first for a
+ * model, it has a reservation or gets one. True: that is the decision. */
 bool bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
                        struct bh_decision *ret_decision);
 

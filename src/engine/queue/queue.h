@@ -22,10 +22,9 @@ struct bh_queue_entry {
     uint64_t sequence, id;
 };
 
-/* Whether `a` comes before `b`: those whom guarantees cover against more, then the higher
- * priority, then
- * whose tenant comes first (engine/account/usage.h), then the earlier, then the lower id.  Changes
- * with wakes only: that is worked out as of the last one. */
+/* Whether `a` comes before `b`: first the one that guarantees cover against more jobs, then the higher
+ * priority, then the one whose tenant comes first (engine/account/usage.h), then the earlier, then the lower
+ * id. The order changes with wakes only: it is computed as of the last one. */
 bool bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
                      const struct bh_queue_entry *b);
 

@@ -443,7 +443,7 @@ why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reas
         }
     if (last_ns > claim->at_ns)
         reason->frees_at_ns = last_ns;
-    /* whom it waited for has held on for longer than was assumed */
+    /* the job that it waited for holds on for longer than was assumed */
     if (last_ns == 0)
         reason->assumed = true;
 }

@@ -40,7 +40,7 @@ best_wanted(const struct bh_engine *engine, const struct bh_need *need, enum bh_
     return ret;
 }
 
-/* Whether somebody borrows who can never be asked, whatever time passes. */
+/* Whether a job borrows that can never be preempted, however much time passes. */
 static bool
 borrowed_for_good(struct bh_preemptor *preemptor, const struct bh_search *search)
 {

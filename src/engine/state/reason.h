@@ -77,7 +77,7 @@ struct bh_reason {
     bool assumed;                 /* frees_at_ns counts on an assumed run time: it may be later */
     bh_job_id preempted_for;      /* whatever the code: who a job that waits was stopped for */
     uint64_t moved_ns;            /* whatever the code: when it was last moved, 0 never; and for */
-    bh_job_id moved_for;          /* whom, 0: to join free room, or to leave a GPU */
+    bh_job_id moved_for;          /* the job that it is for; 0: to join free capacity, or to leave a GPU */
     enum bh_reason_code also;     /* NO_CAPACITY, NO_SHAPE: why another GPU, which could hold it, */
     bh_gpu_id also_gpu;           /* gets no work; NONE: there is none such */
     struct bh_guarantee_reason guarantee; /* of jobs that wait for room that others hold */

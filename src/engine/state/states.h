@@ -5,7 +5,7 @@
 
 /* What rows hold and views show. */
 
-/* Why parts of a GPU are no use to anybody. */
+/* Why no job can use parts of a GPU. */
 enum bh_unusable {
     BH_UNUSABLE_GEOMETRY, /* free, and no partition fits there */
     BH_UNUSABLE_CARVING,  /* a partition is being carved or destroyed */

@@ -17,8 +17,8 @@ void bh_wake_queue(struct bh_engine *engine);
  * first any more; or room is reserved, and another tenant comes first now. */
 void bh_wake_after_taking(struct bh_engine *engine, uint32_t tenant);
 
-/* Something happened that could help those who wait below the tenant (slot), by what limits
- * and guarantees say, or by whom they could make leave; 0: anybody. */
+/* An event could help the jobs pending below the tenant (slot), by limits and guarantees, or by the jobs that
+ * they could preempt; 0: of any tenant. */
 void bh_wake_below(struct bh_engine *engine, uint32_t tenant);
 
 /* A wake because of something from outside, or because a job ended: a job that has made

@@ -19,7 +19,7 @@ void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRI
 /* The identity of a submitter that has none on this machine. */
 #define BH_PATH_NOBODY 65534u
 
-/* Whether `uid` is somebody's: not root, not nobody, not "none" (UINT32_MAX). */
+/* Whether `uid` can be a person's: not root, not the user nobody, not "none" (UINT32_MAX). */
 bool bh_path_is_person(uid_t uid);
 
 /* Open `path` (O_PATH) below one of `roots`, with the eyes of `uid` and `gid`: what they

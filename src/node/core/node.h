@@ -42,7 +42,7 @@ struct bh_node {
     struct bh_node_state state;
     struct bh_runtime runtime;
     struct bh_sealed_program sealed_runtime;
-    int claim_fd;   /* our control group (node/core/claim.h); -1: not ours */
+    int claim_fd;   /* this node's control group (node/core/claim.h); -1: not claimed */
     int barrier_fd; /* eventfd: keepers say that a process 1 waits (node/verify/start_barrier.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;

@@ -53,10 +53,10 @@ struct bh_node_partition {
 #define BH_WHOLE_GPU UINT32_MAX
 #define BH_SHARE_GI UINT32_C(0xffffff00) /* and its slot, of a share; below are numbers of GPU instances */
 
-/* What a fill did not reach: the driver kept it for itself or for the helper's context, or nobody filled it.
- * A partition of the same geometry does not get it either; another may. */
+/* Bytes that a fill did not reach: the driver kept them for itself or for the helper's context, or no fill
+ * was made. A partition of the same geometry does not get them either; one of another geometry may. */
 struct bh_ownership_gap {
-    char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: nobody knows */
+    char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: unknown */
     uint32_t start;
     /* Whose bytes may stand there, each tenant once; when there are too many, the last one is unknown. */
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
@@ -73,7 +73,7 @@ struct bh_node_record {
     uint32_t message;                   /* of the order */
     struct bh_node_partition partition; /* ORDER of a carve or destroy, PARTITION, GONE, RECEIPT;
                                    OWNER: gpu and units */
-    /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
+    /* LEASE; ORDER of a carve: instances on that GPU that this node did not make */
     struct bh_node_partition lent[BH_WIRE_PARTITIONS_MAX];
     uint32_t lent_count;
     bool begun;           /* ORDER of a carve: the driver may have been asked */

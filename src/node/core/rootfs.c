@@ -100,7 +100,7 @@ rootfs_link_entries(const char *local, struct bh_err *err)
     return rc;
 }
 
-/* The folders of our /usr/local: ours to fill, because the machine's may lack them. */
+/* The folders of the sandbox's own /usr/local, which the node fills, because the machine's may lack them. */
 static bh_rc
 rootfs_make_local(const char *local, const char *libexec, struct bh_err *err)
 {
@@ -195,7 +195,7 @@ rootfs_copy_folder(const char *source, const char *target, struct bh_err *err)
     return rc;
 }
 
-/* Files that are not open to everybody are left out. */
+/* Files that not every user may read are left out. */
 static bh_rc
 rootfs_copy_entry(const char *source, const char *target, struct bh_err *err)
 {

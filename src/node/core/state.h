@@ -109,8 +109,8 @@ BH_MUST_USE bh_rc bh_state_sync(struct bh_node_state *state, struct bh_err *err)
 BH_MUST_USE bh_rc bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *lease,
                                         struct bh_err *err);
 
-/* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
- * the highest order, and which has more than `changes` changes of the ownership map. */
+/* Note that the tenants of all GPU memory are unknown, and begin a new epoch, in which `reached` is the
+ * highest order and the ownership map has more than `changes` changes. */
 BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t changes,
                                          struct bh_err *err);
 

@@ -66,10 +66,10 @@ init_begin(int number)
     may_begin = 1;
 }
 
-/* The sandbox is whole by now: the node inspects it from outside before the job's command begins
- * (node/verify/start_barrier.h).  It hears from the keeper, and sees by the handler that is set, that this
- * process waits, and ends the wait with a signal that nobody inside can send before there is a command. Only
- * the keeper reports how a job ended: without one there is nothing to wait for. */
+/* The sandbox is complete here: the node inspects it from outside before the job's command begins
+ * (node/verify/start_barrier.h). The keeper and the signal handler that is set tell the node that this
+ * process waits. The node ends the wait with a signal that no process inside can send before there is a
+ * command. Only the keeper reports how a job ended: without a keeper there is nothing to wait for. */
 static void
 await_check(void)
 {

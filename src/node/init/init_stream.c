@@ -21,7 +21,7 @@
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S = 5, CONNECT_S = 10 };
 
-/* A command, or a connection that somebody holds (pid 0). */
+/* A command, or a held connection (pid 0). */
 struct stream_session {
     bool used;
     int answers;    /* -1: the asker has gone */

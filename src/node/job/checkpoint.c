@@ -254,7 +254,7 @@ bh_checkpoint_runs(const struct bh_node *node, uint64_t order)
     return false;
 }
 
-/* Its helper may still sit in the driver: then nobody else is sent to that job. */
+/* Its helper may still sit in the driver: then no other helper is sent to that job. */
 static void
 checkpoint_release(struct operation *operation)
 {

@@ -180,7 +180,7 @@ bh_job_check(struct bh_node *node, struct bh_job *job)
         return;
     bh_node_job_folder(node, job->record.lease, folder);
     if (job->pidfd >= 0)
-        waitid(P_PIDFD, (id_t)job->pidfd, &reaped, WEXITED | WNOHANG); /* ours or init's */
+        waitid(P_PIDFD, (id_t)job->pidfd, &reaped, WEXITED | WNOHANG); /* a child of the node or of init */
     if (!bh_keeper_alive(folder, &pid)) {
         job_finish(node, job);
         return;
@@ -456,8 +456,8 @@ job_has_begun(const struct bh_node *node, const struct bh_job *job)
     return fd >= 0 && bh_process_first_state(init) != BH_FIRST_SETUP;
 }
 
-/* That a job is frozen says nothing about its contexts, and after a crash of the node
- * nobody knows whether they were looked at: what is noted counts. */
+/* A frozen job may still have contexts, and after a crash the node does not know whether it checked them:
+ * only what the journal says counts. */
 static bh_rc
 job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held, struct bh_err *err)
 {

@@ -42,8 +42,8 @@ bh_scrub_request_of(const struct bh_node_record *order)
                                       .job = order->job };
 }
 
-/* A share was scrubbed for the tenant and no lease has had memory of its GPU since, or there is
- * nobody else's in it. */
+/* Either a share was scrubbed for the tenant and no lease has had memory of its GPU since, or the memory
+ * holds no other tenant's bytes. */
 static bool
 scrub_may_have(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant)
 {
@@ -93,7 +93,7 @@ struct scrub {
     bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
     uint32_t interruptions, timeouts;
     bool logged;       /* its receipt is written, and its last helper has not gone yet */
-    bool left;         /* nobody waits for it any more */
+    bool left;         /* no order waits for it */
     bool was_bad;      /* a run has read back something else than it filled */
     struct bh_err err; /* when over: what came of it */
 };
@@ -305,8 +305,8 @@ scrub_log_receipt(const struct bh_msg_receipt *receipt)
                BH_U64("residue", receipt->residue));
 }
 
-/* Over is over when nothing of its helper stands on the partition any more: it may be used
- * at once.  What does not go keeps the partition from everybody. */
+/* A scrub is over when no process of its helper uses the partition, which may be used at once. A process that
+ * stays keeps every tenant from the partition. */
 static void
 scrub_finish(struct bh_node *node, struct scrub *scrub)
 {
@@ -433,7 +433,7 @@ scrub_record_bad(struct bh_node *node, struct scrub *scrub)
         scrub_try_run(node, scrub);
 }
 
-/* How many ran beside it is a number of its own: not everybody who reads this sees them. */
+/* How many shares ran beside it is a separate number: not every reader of this text knows them. */
 static void
 scrub_explain_part(struct bh_msg_receipt *receipt)
 {
@@ -611,8 +611,8 @@ bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *requ
                      ret_waits, err);
 }
 
-/* One of the lease's partitions.  Of memory that shares have together all that is not the tenant's is
- * scrubbed, of others what nobody knows whose it was. */
+/* One of the lease's partitions. Of memory that shares have together, all that is not the tenant's is
+ * scrubbed; of other memory, what has an unknown tenant. */
 static bh_rc
 scrub_prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
                         const struct bh_node_partition *partition, bool *ret_waits, struct bh_err *err)

@@ -19,7 +19,7 @@
 
 enum { PACKET_MAX = 16 << 10, SOCKET_BYTES = 256 << 10, BACKLOG = 64 };
 
-/* Somebody who is attached. */
+/* An attached client. */
 struct stream_reader {
     int fd; /* -1: free */
     bool writer;

@@ -120,7 +120,7 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
     uint32_t count;
     bh_rc rc = node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, err);
 
-    if (rc == BH_NOT_FOUND) /* lost: nobody uses it */
+    if (rc == BH_NOT_FOUND) /* lost: not in use */
         return BH_OK;
     for (uint32_t i = 0; rc == BH_OK && i < count; i++)
         if (bh_trespass_charge(node, partition, processes[i].pid, 0))
@@ -465,7 +465,7 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant, st
 
 /* ---- after a start ---- */
 
-/* One that cannot be destroyed now stays ours, and is destroyed when that is ordered. */
+/* A partition that cannot be destroyed now stays noted, and is destroyed when that is ordered. */
 static bh_rc
 partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *half, struct bh_err *err)
 {
@@ -476,7 +476,7 @@ partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *h
     return BH_OK;
 }
 
-/* What stands on a GPU that cannot be read is not known: it is ours until the GPU answers. */
+/* What is on a GPU that cannot be read is unknown: the partition stays noted until the GPU answers. */
 static bh_rc
 partition_refresh(struct bh_node *node, const struct bh_node_partition *known, struct bh_err *err)
 {

@@ -83,7 +83,7 @@ reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err
                   : BH_OK;
 }
 
-/* Processes that the driver lists; one that does not answer lists nobody. */
+/* Processes that the driver lists; of a GPU that does not answer, none. */
 static bh_rc
 reset_check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
@@ -341,7 +341,7 @@ reset_has_gone(struct bh_reset *reset, int *ret_status)
     if (ended == 0)
         return false;
     if (ended < 0)
-        *ret_status = SIGKILL; /* nobody knows how */
+        *ret_status = SIGKILL; /* how it ended is unknown */
     bh_fd_close(reset->pidfd);
     reset->pidfd = -1;
     reset->pid = 0;

@@ -153,9 +153,9 @@ cdi_is_on(const struct bh_node *node)
     return node->conf.cdi_dir[0] == '/';
 }
 
-/* Root's alone: which tenant's partitions lie where is nobody else's to read, and the runtimes that
- * read it are root's programs.  Whole or not at all for who reads it.  It is not brought to the disk: at its
- * start the node writes those that hold anew and removes the others. */
+/* Readable by root alone: which tenant's partitions lie where is secret from other users, and the runtimes
+ * that read the file run as root. A reader sees a complete file or none. It is not synced: when it starts,
+ * the node writes the files of the partitions it holds anew and removes the others. */
 static bh_rc
 cdi_replace(const char *path, const struct bh_buf *text, struct bh_err *err)
 {

@@ -105,7 +105,7 @@ bh_handover_free(struct bh_handover *handover)
 
 /* ---- where it is needed ---- */
 
-/* Of a GPU that is not known yet, nobody knows who could.  NULL: there is no room. */
+/* Of a GPU that is not known yet, it is unknown which jobs could. NULL: there is no room. */
 static struct handover_place *
 handover_place_of(struct bh_handover *handover, const char *gpu)
 {
@@ -172,7 +172,7 @@ handover_set_clear(struct bh_handover *handover, const struct bh_node_partition 
             place->by[u] = NOBODY;
 }
 
-/* ---- whom it is about ---- */
+/* ---- which leases are concerned ---- */
 
 /* Lent the same files: now, or before it was suspended. */
 static bool
@@ -309,7 +309,7 @@ handover_begin_look(struct bh_node *node, const struct bh_node_partition *partit
 
 /* ---- what follows ---- */
 
-/* Descriptors that nobody takes: most are on their way for a moment. */
+/* Descriptors that no process takes from a socket: most are in transit for a moment only. */
 static bool
 handover_lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
 {
@@ -474,7 +474,7 @@ bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partit
     if (whole)
         place.gi = BH_WHOLE_GPU; /* not noted yet when it is carved */
     else if (!*partition->uuid)
-        return false; /* an instance that is to be carved: nobody is there */
+        return false; /* an instance that is to be carved: no process can be on it */
     if (!handover_needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
         || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count, &ignored)
                != BH_OK)

@@ -7,7 +7,7 @@
 
 enum { BH_HEALTH_GPUS_MAX = 64, BH_HEALTH_MISSED_MAX = 64 };
 
-/* A GPU as it was when somebody looked last. */
+/* A GPU as of the last reading. */
 struct bh_health_state {
     char gpu[BH_UUID_MAX], pci[20];
     struct bh_device_health health;
@@ -19,8 +19,7 @@ struct bh_health_state {
         BH_HEALTH_NOT_GIVEN_UP,
         BH_HEALTH_GIVEN_UP,
         BH_HEALTH_ASKED_SINCE
-    } given_up;            /* by an XID that wants a reboot: */
-                           /* that it answers to a look that began after it is told */
+    } given_up;            /* by an XID that wants a reboot, until a later reading succeeds */
     bh_ns retry_at, pause; /* of one that is away: when to ask it again */
 };
 

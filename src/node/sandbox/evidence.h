@@ -36,8 +36,8 @@ struct bh_evidence_remedy {
 const struct bh_evidence_remedy *bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result,
                                                     enum bh_evidence_by by);
 
-/* A lease that is not verified is checked so many times more; then it is stopped where its
- * boundary needs the grade, and else runs on unverified until somebody asks. */
+/* A lease that is not verified is checked this many more times. Then it is stopped where its boundary
+ * requires the isolation level; otherwise it runs on unverified until a check is requested. */
 enum { BH_EVIDENCE_RECHECKS = 3 };
 
 enum bh_evidence_next { BH_EVIDENCE_RECHECK, BH_EVIDENCE_STOP, BH_EVIDENCE_LEAVE };

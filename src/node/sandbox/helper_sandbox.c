@@ -216,7 +216,7 @@ bh_helper_sandbox_release(struct bh_helper_sandbox *helper, struct bh_err *err)
                : BH_OK;
 }
 
-/* One whose keeper cannot be watched is over at once: nobody would learn of its end. */
+/* A helper whose keeper cannot be watched counts as ended at once: its end would never be noticed. */
 bool
 bh_helper_sandbox_has_ended(const struct bh_helper_sandbox *helper)
 {

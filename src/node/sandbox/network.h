@@ -40,10 +40,10 @@ struct bh_networks_files {
 BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node, const struct bh_networks_request *request,
                                      struct bh_networks_files *ret_files, struct bh_err *err);
 
-/* Note in the end of a job that has ended what its network carried, and write that down, so
- * that it is told although the node may die before it is acknowledged.  Before
- * bh_networks_detach; nothing without a network, nor when the job ended while no node ran:
- * its interface went with it. */
+/* Note in the end of a job that has ended what its network carried, and write that record, so that it is
+ * reported although the node may crash before the daemon acknowledges it. Call before bh_networks_detach. It
+ * does nothing without a network, nor when the job ended while no node ran, because its interface was removed
+ * with it. */
 void bh_networks_record(const struct bh_node *node, struct bh_job *job);
 
 /* Remove it, tell the daemon what it carried, and tell its peers.  Safe without one. */
@@ -58,8 +58,8 @@ BH_MUST_USE bh_rc bh_networks_make_places(const char *root, struct bh_err *err);
 /* With the samples: tell what all jobs sent and received. */
 void bh_networks_report(struct bh_node *node);
 
-/* Readable when somebody may have changed the packet filter (-1: never): it is made again then
- * if it is gone. */
+/* Readable when another program may have changed the packet filter (-1: never): then the filter is made again
+ * if it is missing. */
 int bh_networks_watch(const struct bh_node *node);
 void bh_networks_repair(struct bh_node *node);
 

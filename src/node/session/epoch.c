@@ -100,7 +100,7 @@ epoch_is_new(const struct ids *received, const struct bh_list *epochs, struct bh
 
 /* ---- undoing ---- */
 
-/* Kill it, and wait until its keeper has written that down; its end is nobody's to hear of. */
+/* Kill it, and wait until its keeper has written its end, which is not reported. */
 static void
 epoch_end_job(struct bh_node *node, uint64_t lease)
 {

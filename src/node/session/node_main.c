@@ -214,7 +214,7 @@ static void
 node_close_all(struct bh_node *node)
 {
     bh_helper_sandboxes_free(node);
-    bh_claim_leave(node); /* without jobs nothing of ours stays behind */
+    bh_claim_leave(node); /* without jobs, nothing of this node stays behind */
     bh_node_disconnect(node);
     bh_order_watermark_close(node);
     bh_fd_close(node->listener);

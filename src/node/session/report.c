@@ -111,7 +111,7 @@ report_fill_foreign(struct bh_msg_partition *partition, const struct bh_device_i
     snprintf(partition->profile, sizeof partition->profile, "%s", from->profile);
 }
 
-/* Ours first, then what else stands on the GPUs. */
+/* Partitions of this node first, then the other instances on the GPUs. */
 static void
 report_put_partitions(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {

@@ -7,7 +7,7 @@
 /* Of less than 1 MiB.  0: no room.  Any thread. */
 CUdeviceptr bh_null_small_take(struct CUctx_st *context, uint64_t bytes);
 
-/* Is it an address of ours? */
+/* Whether the null driver allocated the address here. */
 bool bh_null_small_has(CUdeviceptr address);
 
 /* False: none begins there. */

@@ -324,7 +324,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     return BH_OK;
 }
 
-/* A new one-time code: the digest goes into the account, the text to whom it is for. */
+/* A new one-time code: the digest goes into the account, the text to the caller for its user. */
 static bh_rc
 account_make_enroll(struct bh_accounts *accounts, struct bh_account *account, char ret_code[33],
                     struct bh_err *err)

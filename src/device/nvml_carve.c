@@ -42,7 +42,7 @@ carve_find_profile(const struct bh_nvml_gpu *gpu, const char *name, struct bh_nv
     return bh_err_set(err, BH_INVALID, "%s has no MIG profile %s", gpu->uuid, name);
 }
 
-/* The driver's own placement that begins at `start`: it also tells the size. */
+/* The driver's own placement that begins at `start`; the size comes with it. */
 static bh_rc
 carve_find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                      const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t *placement,

@@ -117,7 +117,7 @@ bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena, struct bh_dev
     if (rc != BH_OK)
         return rc;
     result = nvml_call(nvml, process_samples, gpu.handle, found, &count, samples->since_us);
-    if (result == NVML_ERROR_NOT_FOUND) /* nobody was */
+    if (result == NVML_ERROR_NOT_FOUND) /* no process used it */
         count = 0;
     else if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "%s: cannot tell which processes use it", uuid);

@@ -37,7 +37,7 @@ BH_MUST_USE bool bh_webauthn_cbor_skip_map(struct bh_webauthn_bytes *left);
 BH_MUST_USE bool bh_webauthn_key_read(const struct bh_webauthn_bytes *authenticator,
                                       struct bh_passkey *ret_passkey);
 
-/* What was signed, by whom, for whom. */
+/* Signed bytes, their signature, and the site that they are for. */
 struct bh_webauthn_signed {
     struct bh_webauthn_bytes client, authenticator, signature;
     const char *site; /* relying party id */

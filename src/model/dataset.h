@@ -60,9 +60,8 @@ struct bh_dataset {
 };
 
 /* Check and read one by itself; `ret_dataset` points into it.  Names are not looked up.
- *   BH_INVALID  a path that is none or that every sandbox shows, a grant that is for no one or
- *               gives nothing, a word or a moment that is not understood
- *   BH_RANGE    too many grants */
+ *   BH_INVALID  a path that is none or that every sandbox shows, a grant without a recipient or a right, a
+ * word or a moment that is not understood BH_RANGE    too many grants */
 BH_MUST_USE bh_rc bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_dataset,
                                   struct bh_err *err);
 

@@ -81,7 +81,7 @@ struct bh_site_principal {
                      0: none (root needs no principal) */
     bool service;
     bool account;               /* may have a password here */
-    bool break_glass;           /* may make himself admin of the site for an hour */
+    bool break_glass;           /* may become admin of the site for an hour */
     const char *default_tenant; /* of its jobs that name none; NULL: none */
     const char *identity;       /* who it is at a provider: "corp/SUBJECT"; NULL: none */
 };

@@ -76,9 +76,9 @@ struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir, const 
 struct bh_verdict bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject,
                                const char *verb);
 
-/* No one grants what they do not hold: the first verb of `role` (of those in `scopes`, when
- * that is not NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it
- * holds all and may give the role. */
+/* A principal grants only what it holds: the first verb of `role` (of those in `scopes`, when that is not
+ * NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it holds all and may give the
+ * role. */
 const char *bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
                               enum bh_role role, const char *scopes, bh_tenant_id tenant);
 

@@ -263,7 +263,7 @@ lease_slot_assign(struct lease_process *process, const struct bh_share_hello *he
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
 
-/* Of a process that cannot be read nobody knows who it is: it is not accused, and may connect again. */
+/* A process that cannot be read cannot be identified: it is not accused, and may connect again. */
 static void
 lease_receive_hello(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {

@@ -49,7 +49,7 @@ bool bh_share_is_mapped(uint32_t pid);
 /* When the process of that number was started.  BH_NOT_FOUND: there is none; another failure says nothing. */
 BH_MUST_USE bh_rc bh_share_started(uint32_t pid, uint64_t *ret_started, struct bh_err *err);
 
-/* Whether the owner of a slot still lives: BH_OK, BH_NOT_FOUND, or it cannot be told. */
+/* Whether the owner of a slot still lives: BH_OK, BH_NOT_FOUND, or a failure when that is unknown. */
 BH_MUST_USE bh_rc bh_share_check_owner(const struct bh_share_owner *owner, struct bh_err *err);
 
 struct bh_share_owner bh_share_pages_owner(const struct bh_share_pages *pages, uint32_t slot);

@@ -267,7 +267,7 @@ static void
 slices_grant(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
     entity->slice = BH_TIME_SLICE_OPEN;
-    entity->whole = false; /* a quantum begins when somebody waits */
+    entity->whole = false; /* a quantum begins when a member waits */
     entity->since_ns = now_ns;
     entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
 }
@@ -293,8 +293,7 @@ slices_be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t no
     entity->stuck = entity->released = false;
 }
 
-/* Whether one that waits should have `holder`'s GPUs when its time is over; and for whom it
- * need not be over. */
+/* Whether a waiting member takes `holder`'s GPUs: at the end of its time, or before it for latency. */
 static bool
 slices_should_end(struct bh_time_slices *slices, struct entity *holder, uint64_t now_ns)
 {

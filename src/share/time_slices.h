@@ -8,22 +8,22 @@
 
 /* Which lease may use shared GPUs when: time slices of their time, in proportion to weights.
  *
- * A member is a lease with shares of one GPU or of several.  It holds a time slice on all of them
- * at once or on none, so that what spans GPUs runs on all or waits on none.  Time slices of two members
- * never meet on a GPU: one ends when all that was submitted in it is done.
+ * A member is a lease with shares of one GPU or of several.  It holds a time slice on all of them at once or
+ * on none, so that work that spans GPUs runs on all or waits on none.  Time slices of two members never meet
+ * on a GPU: one ends when all that was submitted in it is done.
  *
- * What a time slice took is charged by the clock, from its grant to its end, and the next one goes
- * to the one with the least virtual runtime.  So one that submits long kernels, which cannot be stopped, pays
- * with the time slices after; no time slice is lost to one that has nothing to do.  The times are
- * assumed: none was measured on a GPU yet.
+ * The length of a time slice is charged by the clock, from its grant to its end, and the next one goes to the
+ * one with the least virtual runtime.  So a member that submits long kernels, which cannot be stopped, pays
+ * with later time slices; no time slice is lost to one that has nothing to do.  The times are assumed: none
+ * was measured on a GPU yet.
  *
- * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a
- * quantum on an average, longer for the larger weight, and one that stops for a moment keeps
- * it.  It is OPEN, and CONTENDED for a moment each second, so that one that has nothing to do reports it.
- * Where one that is not multiplexed wants one of the same GPUs they share its time as all do.
+ * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a quantum on
+ * an average, longer for the larger weight, and one that stops for a moment keeps it.  It is OPEN, and
+ * CONTENDED for a moment each second, so that one that has nothing to do reports it. Where one that is not
+ * multiplexed wants one of the same GPUs they share its time as all do.
  *
- * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
- * go back, and after each call bh_time_slices_state says what each member's time slice shall be. */
+ * Nothing here reads a clock or does I/O: times come in, in nanoseconds that never go back, and after each
+ * call bh_time_slices_state says what each member's time slice shall be. */
 struct bh_time_slices;
 
 enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };

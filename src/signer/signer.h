@@ -26,10 +26,10 @@ struct bh_signer {
     uint8_t old_public_key[32];
 };
 
-/* Load the key from `folder`, or make it, and the one before, if that still signs.  As
- * bh_crypto_key_load_or_make; BH_INVALID also when the folder's name is too long, where there
- * is no key although audit.signed tells of records that were signed, and where a key is not the one
- * that audit.public names.  That file is made with the first signature. */
+/* Load the key from `folder`, or make it, and the previous key, if that still signs. As
+ * bh_crypto_key_load_or_make; BH_INVALID also when the folder's name is too long, when there is no key
+ * although audit.signed says that records were signed, and when a key is not the one that audit.public names.
+ * That file is made with the first signature. */
 BH_MUST_USE bh_rc bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
                                  const char *folder, struct bh_err *err);
 

@@ -122,8 +122,8 @@ bh_post_signin_options(struct bh_page *page)
     bh_page_forward(page, BH_POST, "/v1/sign-in/challenge");
 }
 
-/* The script's answer is the body that the API takes: its reader is as strict as any of
- * ours would be. */
+/* The script's answer is the body that the API takes: the API's reader is as strict as any of the pages'
+ * own. */
 void
 bh_post_signin_passkey(struct bh_page *page)
 {

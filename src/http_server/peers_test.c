@@ -203,7 +203,7 @@ strangers_lock_nobody_out(void **state)
     BH_CHECK_DONE();
 }
 
-/* Requests that are not whole yet are nobody's to cut for one's own next connection. */
+/* A client's own requests that are not complete do not give way to its next connection. */
 static void
 a_holder_of_half_is_refused(void **state)
 {
@@ -248,13 +248,13 @@ coming_from(const char *address)
     return transport;
 }
 
-/* Whoever has one address of IPv6 has 2^64, and is counted once for all of them. */
+/* A client with one address of IPv6 has 2^64, and is counted once for all of them. */
 static void
 addresses_are_counted_by_block(void **state)
 {
     static const struct {
         const char *name, *address, *block;
-        bool evicted; /* by the row's end: told to end for one of its own block */
+        bool evicted; /* by the row's end: ended for a newcomer of its own block */
     } rows[] = {
         { "one of a block", "2001:db8:1:2::1", "2001:db8:1:2::/64", true },
         { "the next block", "2001:db8:1:3::1", "2001:db8:1:3::/64", false },

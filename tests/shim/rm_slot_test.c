@@ -159,8 +159,8 @@ slots_are_found(void **state)
     BH_CHECK_DONE();
 }
 
-/* Somebody opened it before, to be bound when first called: what stands in the slot would
- * have the linker write it.  Ours stays, and what it passes on to is what it had. */
+/* The library was opened before, to be bound when first called: the slot's value would have the linker write
+ * it. The replacement stays, and forwards to the function that the slot had. */
 static void
 unbound_slots_stay_ours(void **state)
 {

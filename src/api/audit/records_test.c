@@ -69,7 +69,7 @@ pages_follow_each_other(void **state)
     BH_CHECK_DONE();
 }
 
-/* The tree can be computed from what anybody gets: a leaf, or its hash. */
+/* The tree can be computed from what any caller gets: a leaf, or its hash. */
 static void
 raw_gives_leaves_or_their_hash(void **state)
 {
@@ -253,7 +253,7 @@ searches_know_times_and_ids(void **state)
     "00000000000000000000000000000000000000000000000000000000000000ab\",\"ts\":\"2000\","                    \
     "\"v\":4,\"verb\":\"gpu.cordon\"}"
 
-/* What happened is told as the leaf has it to who sees that, and the digest of its text. */
+/* A caller that sees the leaf gets its event as the leaf has it, and the digest of its text. */
 static void
 events_are_told(void **state)
 {

@@ -70,7 +70,7 @@ tokens_look_as_written(void **state)
     BH_CHECK_DONE();
 }
 
-/* The CRC of a text that everybody knows: other programs compute the same. */
+/* The CRC of a well-known text: other programs compute the same. */
 static void
 the_checksum_is_crc_32(void **state)
 {
@@ -146,7 +146,7 @@ bad_tokens_are_nobody(void **state)
         SEND(BH_GET, "/v1/whoami", .token = token_text, .uid = ALICE);
         BH_CHECK_EQ(cases[i].name, got.status, 401);
         BH_CHECK(cases[i].name, strstr(got.text, "the token is not valid"));
-        /* whose is known is refused as himself */
+        /* a known user is refused under its own name */
         BH_CHECK_EQ(cases[i].name, f->unauthenticated, 1 + cases[i].other_secret);
         BH_CHECK_EQ(cases[i].name, f->refusals, !cases[i].other_secret);
         BH_CHECK_EQ(cases[i].name, f->unauthenticated_token,

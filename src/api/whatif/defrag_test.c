@@ -12,7 +12,7 @@ static struct received got;
 
 #define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
 
-/* The node does all it was told. */
+/* The node carries out all its orders. */
 static void
 defrag_wait(void)
 {
@@ -90,7 +90,7 @@ defrag_number(const char *key)
     return at ? strtoull(at + strlen(key) + 1, NULL, 10) : 0;
 }
 
-/* What the owner was told moves nobody, and the engine does not take it. */
+/* The owner's events move no job, and the engine refuses them. */
 static bool
 refused_as(enum bh_reason_code code)
 {
@@ -156,7 +156,7 @@ another_token_moves_nobody(void **state)
     BH_CHECK_DONE();
 }
 
-/* What the owner is told is what was shown, and the engine takes it. */
+/* The owner receives the plan that was shown, and the engine takes it. */
 static void
 the_plan_that_was_shown_is_carried_out(void **state)
 {

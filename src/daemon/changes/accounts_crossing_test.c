@@ -1,7 +1,7 @@
-/* Every operation about people, tried on ada's by those who are not ada: a stranger, dan who has
- * no second factor yet, bob, and bob's API tokens, with and without a scope (none can have one
- * for its owner's account).  Whatever the answer, nothing that is kept of
- * her changes and nothing of her is told.  An operation that has no row here fails the test. */
+/* Every operation about accounts, tried on ada's by others: an unknown caller, dan who has no second factor
+ * yet, bob, and bob's API tokens, with and without a scope (none can have one for its owner's account).
+ * Nothing stored of ada changes and no answer shows anything of her. An operation that has no row here fails
+ * the test. */
 
 #include "daemon/fixture/accounts_steps_test.h"
 
@@ -30,10 +30,10 @@ static const char *const caller_names[CALLERS] = { "a stranger", "dan", "bob", "
 
 enum outcome {
     UNTRIED,
-    OPEN,    /* 2xx: the caller's own, or for anybody */
+    OPEN,    /* 2xx: the caller's own, or open to all */
     NOBODY,  /* 401 */
     DENIED,  /* 403 */
-    HIDDEN,  /* 404: he is not told whether there is such a thing */
+    HIDDEN,  /* 404: the answer does not say whether it exists */
     REFUSED, /* it is not good for that: any error */
     EITHER,  /* as other tests say */
 };

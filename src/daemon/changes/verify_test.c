@@ -1,4 +1,4 @@
-/* Who asks for a try that is under way shares it; nobody fills a node's queue. */
+/* A request for a check that is under way shares it; no requests fill a node's queue. */
 #include "daemon/batch/batch.h"
 #include "daemon/batch/step.h"
 #include "daemon/changes/verify.h"

@@ -85,7 +85,7 @@ test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unuse
     close_scene(&s);
 }
 
-/* A scene of one node that was told to start a job, and has not said yet whether it did. */
+/* A scene of one node that was ordered to start a job, and has not answered yet. */
 static void
 open_with_start_unanswered(struct scene *s)
 {
@@ -121,7 +121,7 @@ test_an_answer_that_comes_too_late_is_recorded(void **unused)
     close_scene(&s);
 }
 
-/* The job began and ended while nobody heard its node: START is not sent again, so it has no answer. */
+/* The job began and ended while its node was away: START is not sent again, so it has no answer. */
 static void
 test_a_start_that_nobody_heard_of_is_closed_with_its_job(void **unused)
 {
@@ -151,7 +151,7 @@ test_a_start_that_nobody_heard_of_is_closed_with_its_job(void **unused)
     }
 }
 
-/* What another node was told on a connection that stands, it may still answer. */
+/* Orders that went to another node on an open connection may still be answered. */
 static void
 test_a_node_that_comes_closes_no_order_of_another(void **unused)
 {

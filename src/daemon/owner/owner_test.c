@@ -1,4 +1,4 @@
-/* The owner thread under many workers: every answer is durable and nobody waits for ever. */
+/* The owner thread under many workers: every answer is durable and no request waits for ever. */
 
 #include "daemon/fixture/fixture_test.h"
 
@@ -108,7 +108,7 @@ test_answers_are_kept(void **unused)
     fixture_teardown(&f);
 }
 
-/* Whoever comes while the owner stops gets an answer, if only that it is unavailable. */
+/* A request that comes while the owner stops gets an answer, if only that the owner is unavailable. */
 static void
 test_stopping_leaves_nobody_waiting(void **unused)
 {

@@ -1,7 +1,7 @@
-/* What stands in the log of a request, whatever comes of it: each has one deed, and who may not is
- * denied before anything is told.  alice develops in acme, viv may look there, bob develops in
- * other; dave audits and erin administers the whole site.  Job 1 is alice's and waits; job 2 was
- * hers, has ended, and the engine knows it no more; 3 is hers, to be cancelled. */
+/* The records of each request, whatever its result: each has one deed, and a caller without the right is
+ * denied before any content is shown. alice develops in acme, viv may read there, bob develops in other; dave
+ * audits and erin administers the whole site. Job 1 is alice's and waits; job 2 was hers, has ended, and the
+ * engine no longer has it; 3 is hers, to be cancelled. */
 
 #include "daemon/fixture/accounts_fixture_test.h"
 
@@ -32,7 +32,7 @@ enum who { ALICE = 2001, VIV, BOB, DAVE, ERIN, TOKEN /* alice's, which may look 
 static struct site s;
 static const char *alices_id, *alices_token, *erins_id;
 
-/* ---- the newest record that somebody brought about ---- */
+/* ---- the newest record that a caller caused ---- */
 
 struct newest {
     struct bh_record record;
@@ -333,13 +333,13 @@ every_change_has_one_deed(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- nobody's ---- */
+/* ---- unknown callers ---- */
 
 /* What the log has of refused sign-ins about an object. */
 struct strange {
     const char *type;
     uint64_t id, records, times;
-    bool told; /* of somebody, or that it was allowed */
+    bool told; /* it names a principal, or says that it was allowed */
 };
 
 static bool

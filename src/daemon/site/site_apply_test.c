@@ -367,7 +367,7 @@ read_late_text(void *self, uint64_t number, const struct bh_digest *digest, cons
     return true;
 }
 
-/* What goes while somebody reads is none of what he wants. */
+/* A row that is removed during a read is not in the result. */
 static void
 go_between_records_and_rows(struct fixture *f)
 {

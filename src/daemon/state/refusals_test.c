@@ -349,8 +349,8 @@ turn_away(uint32_t uid, enum bh_operation op)
     return bh_command_refused(&f.core, &stranger, &what);
 }
 
-/* However many numbers a user has: some have records of their own, the others one together, each
- * attempt is counted, and who is known keeps his places. */
+/* However many user ids an attacker has: some have records of their own, the others share one, each attempt
+ * is counted, and known callers keep their rows. */
 static void
 strangers_do_not_fill_the_log(void **state)
 {
@@ -416,7 +416,7 @@ credentials_of_nobody_take_no_place(void **state)
     assert_false(sum.allowed);
 }
 
-/* Nor do those who may not enrol anybody, whoever it is. */
+/* Nor do principals that may not enrol an account, whichever it is. */
 static void
 nor_do_accounts(void **state)
 {

@@ -262,7 +262,7 @@ a_flood_is_played_whole(void **state)
     bh_fixture_close(fixture);
 }
 
-/* What stops may use its grace to the end, and says so; without the grace it is told again. */
+/* A job that stops may use its grace to the end, and says so; without the grace it gets the order again. */
 static void
 a_grace_is_waited_for(void **state)
 {
@@ -295,7 +295,7 @@ a_grace_is_waited_for(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Several that were told at one moment end at one moment: two jobs, or the members of one. */
+/* Jobs that were ordered to stop at one moment end at one moment: two jobs, or the members of one. */
 static void
 one_grace_ends_for_all(void **state)
 {

@@ -293,7 +293,7 @@ three_jobs_make_an_applications_fault_the_gpus(void **state)
         hit(fixture, jobs[0], BH_ENDS_NOBODY, BH_THEN_COUNT); /* one job alone is itself to blame */
     hit(fixture, jobs[1], BH_ENDS_NOBODY, BH_THEN_COUNT);
     assert_int_equal(health_test_health(fixture, 1), BH_HEALTH_OK);
-    health_test_fault(fixture, 1, BH_ENDS_NOBODY, BH_THEN_COUNT); /* nobody knows whose */
+    health_test_fault(fixture, 1, BH_ENDS_NOBODY, BH_THEN_COUNT); /* it is unknown whose */
     assert_int_equal(health_test_health(fixture, 1), BH_HEALTH_OK);
     hit(fixture, jobs[2], BH_ENDS_NOBODY, BH_THEN_COUNT);
     assert_int_equal(health_test_health(fixture, 1), BH_HEALTH_DRAINING);
@@ -367,7 +367,7 @@ a_reboot_is_a_reset_that_was_due(void **state)
     bh_fixture_close(fixture);
 }
 
-/* The ledger has all time that a GPU was no use for anybody as unusable. */
+/* The ledger counts all time in which no job could use a GPU as unusable. */
 static void
 time_under_repair_is_unusable(void **state)
 {

@@ -20,7 +20,7 @@ a_lease_is_metered_from_carved_to_ended(void **state)
     uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
     struct bh_tenant_view view;
 
-    fixture->now_ns += 500; /* carving: nobody's */
+    fixture->now_ns += 500; /* carving: charged to none */
     bh_fixture_finish_effects(fixture);
     fixture->now_ns += 10000;
     bh_fixture_exit_job(fixture, job, 0);
@@ -85,8 +85,8 @@ an_end_told_late_takes_nothing_back(void **state)
     BH_CHECK_DONE();
 }
 
-/* While its node is away a lease is nobody's; its tenant had it until the end that the node then
- * says, or has it still.  It ran for 10 us before and the node was away for 4 us. */
+/* While its node is away a lease is charged to none; its tenant had it until the end that the node then
+ * reports, or still has it. It ran for 10 us before and the node was away for 4 us. */
 static void
 a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
 {
@@ -139,8 +139,8 @@ a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
     BH_CHECK_DONE();
 }
 
-/* A START that was ordered, and the node went for 4 us: it failed, or its job ended before its
- * start was told.  Carved, and charged, 10 us before the node went. */
+/* A START was ordered, and the node went away for 4 us: the start failed, or the job ended before its start
+ * was reported. Carved, and charged, 10 us before the node went away. */
 static void
 what_never_began_is_metered_as_long_as_the_node_says(void **state)
 {

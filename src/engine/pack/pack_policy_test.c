@@ -35,8 +35,7 @@ static const struct {
     struct bh_pack_shape shape;
     uint32_t node[BH_PACK_POLICIES], gpus[BH_PACK_POLICIES];
 } cases[] = {
-    /* Best fit takes the GPU with least left; FGD the one whose rest nobody expected wants.
-     */
+    /* Best fit takes the GPU with least left; FGD the one whose rest fits no expected job. */
     { "a tenth goes to the scraps", { 4000, 1000, 1, 420, 1 }, { 2, 2, 2 }, { 2, 1, 1 } },
     { "a half fills the half", { 4000, 1000, 1, 2100, 1 }, { 1, 1, 1 }, { 2, 2, 2 } },
     { "a GPU where another is broken", { 4000, 1000, 1, 4200, 1 }, { 1, 1, 1 }, { 1, 1, 1 } },

@@ -3,7 +3,7 @@
 #include "engine/state/slots.h"
 #include "engine/step/fixture_test.h"
 
-/* A job that makes another leave has a claim on its GPU; without it the GPU is nobody's. */
+/* A job that preempts another has a claim on its GPU; without it any job may have the GPU. */
 static void
 what_is_dropped_is_nobodys(void **state)
 {

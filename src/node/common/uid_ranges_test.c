@@ -27,7 +27,7 @@ test_nobody_has_anothers_ids(void **state)
         BH_CHECK(cases[i].name, images >= jobs_end);
         BH_CHECK(cases[i].name, probe >= jobs_end);
         BH_CHECK(cases[i].name, probe >= images + BH_OCI_ID_RANGE || images >= probe + BH_OCI_ID_RANGE);
-        BH_CHECK(cases[i].name, probe + BH_OCI_ID_RANGE < UINT32_MAX); /* which is nobody's */
+        BH_CHECK(cases[i].name, probe + BH_OCI_ID_RANGE < UINT32_MAX); /* which no job has */
         BH_CHECK(cases[i].name, images + BH_OCI_ID_RANGE < UINT32_MAX);
     }
     BH_CHECK_DONE();

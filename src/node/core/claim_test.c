@@ -161,7 +161,7 @@ made_so(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-/* Nobody can tell whether the other site's jobs run: the group stays its own. */
+/* It is unknown whether the other site's jobs run: the group stays that site's. */
 static void
 unreadable(void **state)
 {

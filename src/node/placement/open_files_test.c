@@ -114,7 +114,7 @@ has_in_flight(void)
     close(fd);
 }
 
-/* Nobody has accepted it: it lies in no socket that has a descriptor of its own. */
+/* Not accepted yet: it lies in no socket that has a descriptor of its own. */
 static void
 has_unaccepted(void)
 {

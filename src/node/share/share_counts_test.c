@@ -3,7 +3,7 @@
 
 #include "base/test.h"
 
-/* Rows: the counts of device 0 in MiB, state after state; in which states it is told. */
+/* Rows: the counts of device 0 in MiB, state after state; in which states it is reported. */
 static const struct {
     const char *name;
     uint32_t kind;

@@ -36,7 +36,7 @@ struct bh_evidence_remedy {
 const struct bh_evidence_remedy *bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result,
                                                     enum bh_evidence_by by);
 
-/* A lease that is not verified is checked this many more times. Then it is stopped where its boundary
+/* A lease that is not verified is checked this many more times.  Then it is stopped where its boundary
  * requires the isolation level; otherwise it runs on unverified until a check is requested. */
 enum { BH_EVIDENCE_RECHECKS = 3 };
 

@@ -41,9 +41,9 @@ BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node, const struct bh_netwo
                                      struct bh_networks_files *ret_files, struct bh_err *err);
 
 /* Note in the end of a job that has ended what its network carried, and write that record, so that it is
- * reported although the node may crash before the daemon acknowledges it. Call before bh_networks_detach. It
- * does nothing without a network, nor when the job ended while no node ran, because its interface was removed
- * with it. */
+ * reported although the node may crash before the daemon acknowledges it.  Call before bh_networks_detach.
+ * It does nothing without a network, nor when the job ended while no node ran, because its interface was
+ * removed with it. */
 void bh_networks_record(const struct bh_node *node, struct bh_job *job);
 
 /* Remove it, tell the daemon what it carried, and tell its peers.  Safe without one. */

@@ -15,7 +15,7 @@ BH_MUST_USE bh_rc bh_sandbox_mounts_make_place(struct sandbox_spec *spec, char *
 
 /* A shared folder, read-only: across a boundary that is hard or stronger through an overlay of the job's own,
  * so that its inodes belong to this job alone, and watches and locks there do not reach other jobs
- * (docs/adr/0058). A file system that cannot be the lower layer of an overlay is refused: the boundary would
+ * (docs/adr/0058).  A file system that cannot be the lower layer of an overlay is refused: the boundary would
  * not hold. */
 BH_MUST_USE bh_rc bh_sandbox_mounts_add_shared(struct sandbox_spec *spec, const char *source,
                                                const char *target, struct bh_err *err);

@@ -71,7 +71,7 @@ spec_open_folder_image(const struct sandbox_spec *spec, const char *path, int *r
     return bh_path_open(&request, ret_fd, err);
 }
 
-/* An image of the tenant's store. Its files have the job's own ids where the file system can map them;
+/* An image of the tenant's store.  Its files have the job's own ids where the file system can map them;
  * otherwise they belong to the user nobody, and files that only their owner may read stay closed. */
 static bh_rc
 spec_open_stored_image(struct sandbox_spec *spec, int *ret_fd, struct bh_err *err)

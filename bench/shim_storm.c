@@ -10,7 +10,7 @@
  * from the last process's exit and from the kills.
  *
  * In a relay one of them is killed at a random moment while the others continue, and a new one takes its
- * place; ten for each round. A process's memory is free at the driver before any other process sees that it
+ * place; ten for each round.  A process's memory is free at the driver before any other process sees that it
  * has ended, as with a driver whose files the kernel closes; only then is the page reaped, so that others
  * take the memory.
  *

@@ -7,7 +7,7 @@
 /* Challenges that passkeys sign, to sign a user in or to confirm who the user is.
  *
  * A challenge is made from its id under a key that lives as long as the process, and is not stored: however
- * many unknown callers ask for, no other is lost, and a restart ends them all. The table has only the
+ * many unknown callers ask for, no other is lost, and a restart ends them all.  The table has only the
  * challenges that were answered well, so that none is used twice. */
 
 struct bh_challenge {

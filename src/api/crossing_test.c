@@ -1,5 +1,5 @@
 /* A user of one tenant tries every operation on another tenant's objects. bob develops in other; job 1, token
- * T and all that is named "vision" are alice's, of acme/vision. An operation that has no row here fails the
+ * T and all that is named "vision" are alice's, of acme/vision.  An operation that has no row here fails the
  * test. */
 
 #include "api/fixture_test.h"

@@ -1,6 +1,6 @@
 /* Other tenants use the same parts, divided differently: a developer's answers of every reading operation are
  * the same byte by byte, so that they name no other user, and count neither tenants nor jobs. alice develops
- * in acme/vision. An operation that has no row here, and which she may call, fails the test. */
+ * in acme/vision.  An operation that has no row here, and which she may call, fails the test. */
 
 #include "api/fixture_test.h"
 
@@ -187,7 +187,7 @@ crowd_ask(struct fixture *f, const struct request *request, uint32_t uid, struct
 }
 
 static void
-names_nobody(const char *name, const char *text)
+names_no_user(const char *name, const char *text)
 {
     static const char *const foreign[] = { "\"other\"", "speech", "bob", "carol", "77000", "\"dave\"" };
 
@@ -211,7 +211,7 @@ a_developer_cannot_tell_crowds_apart(void **state)
             bh_fixture_close(f);
         }
         BH_CHECK_EQ(name, first.status, requests[i].status ? requests[i].status : 200);
-        names_nobody(name, first.text);
+        names_no_user(name, first.text);
     }
     BH_CHECK_DONE();
 }

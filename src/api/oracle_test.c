@@ -1,6 +1,6 @@
 /* A filter by a name or a number gives the same answer, byte by byte, whether it is another tenant's or does
- * not exist. bob develops in other; job 1 and all else of acme/vision is alice's. A parameter of an operation
- * that has no row here fails the test. */
+ * not exist. bob develops in other; job 1 and all else of acme/vision is alice's.  A parameter of an
+ * operation that has no row here fails the test. */
 
 #include "api/fixture_test.h"
 
@@ -220,7 +220,7 @@ compare_filter(const struct bh_operation_row *row, const char *name)
 }
 
 static void
-filters_tell_nobody_what_there_is(void **state)
+filters_do_not_show_what_exists(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++) {
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
@@ -314,7 +314,7 @@ test_retry(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(filters_tell_nobody_what_there_is),
+    cmocka_unit_test(filters_do_not_show_what_exists),
     cmocka_unit_test(nor_do_paths_and_bodies),
     cmocka_unit_test(what_is_ones_own_is_found),
     cmocka_unit_test(test_retry),

@@ -7,7 +7,7 @@
  * libcurl or in a certificate's parser gains as little as possible. */
 
 /* No dumps of memory, no new rights, few descriptors; a process that is root becomes the user nobody without
- * capabilities. It ends with its parent. BH_IO, BH_DENIED: the kernel refused. */
+ * capabilities.  It ends with its parent.  BH_IO, BH_DENIED: the kernel refused. */
 BH_MUST_USE bh_rc bh_fetch_sandbox_drop(struct bh_err *err);
 
 /* From now on only files of the resolver, libraries and trusted certificates can be read,

@@ -35,7 +35,7 @@ struct bh_peers {
 
 /* ---- who is at the other end ---- */
 
-/* A client with an address of IPv6 has a block of 2^64 addresses, and counts as one. An address of IPv4 that
+/* A client with an address of IPv6 has a block of 2^64 addresses, and counts as one.  An address of IPv4 that
  * comes to a socket of IPv6 counts as itself. */
 static void
 peers_name_block(const struct in6_addr *from, struct bh_transport *transport)

@@ -151,7 +151,7 @@ ended_of(struct pollfd *ends, size_t count)
 /* ---- places ---- */
 
 static void
-nobody_takes_all_connections(void **state)
+no_client_takes_all_connections(void **state)
 {
     uid_t somebody = geteuid() ? geteuid() : SOMEBODY; /* root has no share */
     struct pollfd ends[6];
@@ -177,12 +177,12 @@ nobody_takes_all_connections(void **state)
 
 /* 600 idle connections of two strangers locked root out. */
 static void
-strangers_lock_nobody_out(void **state)
+unknown_clients_displace_no_known_one(void **state)
 {
     int known, root, late, idle[40];
 
     if (geteuid() != 0) {
-        fprintf(stderr, "strangers_lock_nobody_out: left out, only root can be others\n");
+        fprintf(stderr, "unknown_clients_displace_no_known_one: left out, only root can be others\n");
         return;
     }
     known = connect_as(THIRD);
@@ -424,8 +424,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(no_client_takes_all_connections, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(unknown_clients_displace_no_known_one, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_holder_of_half_is_refused, open_fixture, close_fixture),
         cmocka_unit_test(addresses_are_counted_by_block),
         cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_fixture, close_fixture),

@@ -60,10 +60,10 @@ struct bh_places {
 /* `unlimited`: the newcomer is root, which only the number of all places binds.
  *
  * Unknown clients that have waited for a request for BH_PLACES_STALE_NS give way first; then the holder of
- * the most places. Of its places the first to go is one that waits for a request, then a stream, a request
+ * the most places.  Of its places the first to go is one that waits for a request, then a stream, a request
  * that is not complete, an interactive stream, an answer that is not taken; of streams the youngest, of
- * others the oldest. A holder of fewer places than the newcomer would then have never gives way, nor one of
- * as many, except for a place that waits. A newcomer's own places give way only where they wait. With too
+ * others the oldest.  A holder of fewer places than the newcomer would then have never gives way, nor one of
+ * as many, except for a place that waits.  A newcomer's own places give way only where they wait.  With too
  * many unknown clients only their places give way, with too many of a user or block only theirs. */
 BH_MUST_USE struct bh_places_choice bh_places_choose(const struct bh_places *places,
                                                      const struct bh_place *joining, bool unlimited);

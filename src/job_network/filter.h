@@ -27,8 +27,8 @@ BH_MUST_USE bh_rc bh_filter_begin(const char *program, const char *text, size_t 
  * said.  Safe without a change. */
 BH_MUST_USE bh_rc bh_filter_end(struct bh_filter_change *change, struct bh_err *err);
 
-/* A number that changes when any program makes the table anew; 0: there is no such table. `fd` is a socket of
- * NETLINK_NETFILTER. */
+/* A number that changes when any program makes the table anew; 0: there is no such table.  `fd` is a socket
+ * of NETLINK_NETFILTER. */
 uint64_t bh_filter_table(int fd, const char *table);
 
 /* What the counter of that name in the table counted; zeros without one. */

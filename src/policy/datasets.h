@@ -97,7 +97,7 @@ bool bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_s
                        const struct bh_data_request *request, struct bh_data_denial *ret_denial);
 
 /* BH_DENIED: an image is requested in a folder that has none: either no node has images there, or it is the
- * folder of a dataset, or near it, that the caller may not know of. The answer is the same, so that requests
+ * folder of a dataset, or near it, that the caller may not know of.  The answer is the same, so that requests
  * do not show where others' folders are. */
 bh_rc bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err);
 

@@ -8,14 +8,14 @@
 #include "base/time.h"
 
 /* How often a caller may ask: a token bucket for each principal, and for callers without one a bucket for
- * each Unix user or address block. Pure: the moment is an argument, the caller holds a lock.
+ * each Unix user or address block.  Pure: the moment is an argument, the caller holds a lock.
  *
- * A bucket fills by `per_second` and holds BH_RATE_BURST seconds' worth. The table is bounded, and a bucket
+ * A bucket fills by `per_second` and holds BH_RATE_BURST seconds' worth.  The table is bounded, and a bucket
  * is forgotten only when it is full again, so that a caller gets no fresh bucket for using many names: where
  * a row is wanted and no bucket is full, the newcomer draws from one that all such newcomers share.
  * Principals and unknown callers have separate tables, so that unknown callers cannot displace known ones.
  *
- * Stored requests draw by their size: a change counts once for each started BH_RATE_BYTES of it. One that is
+ * Stored requests draw by their size: a change counts once for each started BH_RATE_BYTES of it.  One that is
  * larger than a full bucket waits for a full one, and the bucket is in debt afterwards. */
 
 enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CLASSES };

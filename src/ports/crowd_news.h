@@ -7,7 +7,7 @@
 #include "base/time.h"
 
 /* When to report a crowd (ports/http.h, bh_crowding): at most once a second, and the same one at most once a
- * minute. Zeroed: nothing was reported. */
+ * minute.  Zeroed: nothing was reported. */
 struct bh_crowd_news {
     uint64_t whose;
     bh_ns at; /* monotonic; 0: never */

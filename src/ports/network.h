@@ -56,7 +56,7 @@ struct bh_network_ops {
     /* A descriptor that becomes readable when another program may have changed the rules: call repair then;
      * -1: there is none. */
     int (*watch)(void *self);
-    /* Make the rules again when another program removed them. `ret_made`: that was so. */
+    /* Make the rules again when another program removed them.  `ret_made`: that was so. */
     bh_rc (*repair)(void *self, bool *ret_made, struct bh_err *err);
     /* BH_NOT_FOUND: not attached. */
     bh_rc (*counters)(void *self, uint32_t slot, struct bh_network_counters *ret_counters,

@@ -65,7 +65,7 @@ struct bh_runtime_ops {
      * gone is not. */
     bh_rc (*has)(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err *err);
     bh_rc (*freeze)(void *self, const char *id, bool frozen, struct bh_err *err);
-    /* Send a signal to every process inside. The command that runs the sandbox is continued, if it was
+    /* Send a signal to every process inside.  The command that runs the sandbox is continued, if it was
      * stopped; SIGKILL to an empty sandbox kills it. */
     bh_rc (*signal)(void *self, const char *id, int signal, struct bh_err *err);
     /* Kill everything inside and remove every trace (cgroups, runtime state).

@@ -249,7 +249,7 @@ cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sa
 }
 
 /* All jobs together weigh half of what one program beside them does: programs that control jobs get the CPU
- * when all want it. A machine without weights does without. */
+ * when all want it.  A machine without weights does without. */
 static void
 cgroup_weigh_jobs(const struct bh_cgroup_host *host, const char *path)
 {
@@ -471,7 +471,7 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
 }
 
 /* Whether the process is below `path` in the hierarchy that freezes, by lines "6:freezer:/bulkhead/bh-1" or
- * "0::/bulkhead/bh-1". The part before `path` is that of a container that the machine runs in; any line that
+ * "0::/bulkhead/bh-1".  The part before `path` is that of a container that the machine runs in; any line that
  * ends in `path` counts. */
 static bool
 cgroup_is_among_lines(const struct bh_cgroup_host *host, const char *lines, const char *path)

@@ -11,8 +11,8 @@
 /* A sandbox's control groups: limits, devices, processes, freezing, accounting.
  *
  * Bulkhead makes them, not the runtime, so that they are the same on version 1, hybrid and version 2
- * machines, and so that usage can be read after the last process has gone and before they are removed. The
- * keeper enters them and starts the runtime inside. A hybrid machine is used as version 1. */
+ * machines, and so that usage can be read after the last process has gone and before they are removed.  The
+ * keeper enters them and starts the runtime inside.  A hybrid machine is used as version 1. */
 
 enum { BH_CGROUP_MEMBERS_MAX = 4096, BH_CGROUP_NAME_MAX = 64, BH_CGROUP_NAMES_MAX = 4096 };
 

@@ -9,7 +9,7 @@
 /* A copy of a program in memory that no process can write, to be executed by its descriptor.
  *
  * crun copies itself like this at each start, or binds itself read-only, and executes the copy, so that no
- * job can write the machine's crun through /proc/self/exe. A crun that finds itself sealed already continues
+ * job can write the machine's crun through /proc/self/exe.  A crun that finds itself sealed already continues
  * at once: one copy serves all jobs, and each start loads one program instead of two. */
 struct bh_sealed_program {
     bool made;

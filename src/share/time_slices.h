@@ -19,7 +19,7 @@
  *
  * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a quantum on
  * an average, longer for the larger weight, and one that stops for a moment keeps it.  It is OPEN, and
- * CONTENDED for a moment each second, so that one that has nothing to do reports it. Where one that is not
+ * CONTENDED for a moment each second, so that one that has nothing to do reports it.  Where one that is not
  * multiplexed wants one of the same GPUs they share its time as all do.
  *
  * Nothing here reads a clock or does I/O: times come in, in nanoseconds that never go back, and after each

@@ -26,7 +26,7 @@ struct bh_signer {
     uint8_t old_public_key[32];
 };
 
-/* Load the key from `folder`, or make it, and the previous key, if that still signs. As
+/* Load the key from `folder`, or make it, and the previous key, if that still signs.  As
  * bh_crypto_key_load_or_make; BH_INVALID also when the folder's name is too long, when there is no key
  * although audit.signed says that records were signed, and when a key is not the one that audit.public names.
  * That file is made with the first signature. */

@@ -4,7 +4,7 @@
  *
  * Every 1,000 steps: the step, the digest, a hash of all answers so far.  At random steps the engine is
  * loaded from its own bytes, or grown into a block of other capacities, and the digest must not change;
- * `plain` leaves that out, and prints how much memory it took. It exits with 1 where something is wrong, and
+ * `plain` leaves that out, and prints how much memory it took.  It exits with 1 where something is wrong, and
  * with 2 where the history was too short to show every kind of event and decision. */
 
 #include <stdio.h>

@@ -305,7 +305,7 @@ the_provider_says_what_was_shown(void **state)
 /* A signature cannot be guessed: wrong passwords for the issuer's users, from their addresses, delay none of
  * them. */
 static void
-guessers_hold_up_nobody_of_the_issuer(void **state)
+guesses_delay_no_user_of_the_issuer(void **state)
 {
     static const char *const names[] = { "corp:me", "me", "corp", "zoe" };
     const char *session, *query = "", *id;
@@ -411,7 +411,7 @@ main(void)
         cmocka_unit_test(who_loses_a_group_is_out),
         cmocka_unit_test(no_second_factor_opens_nothing),
         cmocka_unit_test(the_provider_says_what_was_shown),
-        cmocka_unit_test(guessers_hold_up_nobody_of_the_issuer),
+        cmocka_unit_test(guesses_delay_no_user_of_the_issuer),
         cmocka_unit_test(the_provider_signs_people_out),
         cmocka_unit_test(a_command_line_comes_in_through_a_browser),
     };

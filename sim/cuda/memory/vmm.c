@@ -9,7 +9,7 @@
 #define HANDLE_MAGIC 0x4248564du
 #define GRANULE SIM_PAGE_BYTES
 
-/* A handle: it lives while it is referenced. Its memory lives on while it is mapped. */
+/* A handle: it lives while it is referenced.  Its memory lives on while it is mapped. */
 struct handle {
     uint32_t magic;
     unsigned references;

@@ -48,7 +48,7 @@ log_rows_put_name(void *self, const struct bh_name_row *row)
     return true;
 }
 
-/* Whether the records that count say that it ended. An end may be reported long after it happened, so its
+/* Whether the records that count say that it ended.  An end may be reported long after it happened, so its
  * time does not decide that; rows that an older store wrote have only the time. */
 static bool
 rows_has_ended(const struct rows_page *page, const struct bh_job_row *row)

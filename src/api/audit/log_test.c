@@ -304,7 +304,7 @@ documents_after(uint64_t after, uint64_t *ret_first)
     return bh_buf_text(&out) ? list : "too many";
 }
 
-/* Images of jobs that the records ended, as with the jobs' rows. This store has one lock: it must not be
+/* Images of jobs that the records ended, as with the jobs' rows.  This store has one lock: it must not be
  * asked for a job while it lists documents. */
 static void
 rows_of_documents_are_those_that_the_records_settled(void **state)

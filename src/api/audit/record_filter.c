@@ -33,7 +33,7 @@ record_filter_may_see_site(const struct bh_call *call)
 }
 
 /* A name that no principal has finds nothing, like a name whose records the caller may not see, so that the
- * answer does not show which names exist. A caller that may see the whole site learns that the name is
+ * answer does not show which names exist.  A caller that may see the whole site learns that the name is
  * mistyped. */
 static bh_rc
 filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)

@@ -255,7 +255,7 @@ searches_know_times_and_ids(void **state)
 
 /* A caller that sees the leaf gets its event as the leaf has it, and the digest of its text. */
 static void
-events_are_told(void **state)
+events_are_shown(void **state)
 {
     static const char event[] = "\"event\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},";
     static const char text[] =
@@ -310,7 +310,7 @@ searches_know_datasets_by_name(void **state)
 
 /* The result says that the answer was taken, the outcome what it was. */
 static void
-outcomes_are_told(void **state)
+outcomes_are_shown(void **state)
 {
     static const struct {
         const char *leaf, *says;
@@ -353,8 +353,8 @@ main(void)
                                         TEST(searches_find_what_they_ask_for),
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),
-                                        TEST(outcomes_are_told),
-                                        TEST(events_are_told) };
+                                        TEST(outcomes_are_shown),
+                                        TEST(events_are_shown) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

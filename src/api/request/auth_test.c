@@ -118,7 +118,7 @@ scopes_cut_down(void **state)
 }
 
 static void
-bad_tokens_are_nobody(void **state)
+bad_tokens_are_no_user(void **state)
 {
     static const struct {
         const char *name;
@@ -196,7 +196,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_tokens, close_tokens)
     const struct CMUnitTest tests[] = {
         TEST(tokens_look_as_written), TEST(the_checksum_is_crc_32), TEST(a_token_is_its_owner),
-        TEST(scopes_cut_down),        TEST(bad_tokens_are_nobody),  TEST(tokens_are_made_listed_and_revoked),
+        TEST(scopes_cut_down),        TEST(bad_tokens_are_no_user), TEST(tokens_are_made_listed_and_revoked),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -149,7 +149,7 @@ it_is_for_those_who_may(void **state)
 }
 
 static void
-another_token_moves_nobody(void **state)
+another_token_moves_no_job(void **state)
 {
     SEND(BH_POST, "/v1/defrag", .body = "{\"token\":\"0000000000000001\"}", .uid = CAROL);
     BH_CHECK("stale", refused_as(BH_REASON_DEFRAG_STALE));
@@ -203,7 +203,7 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, defrag_open_site, defrag_close_site)
     const struct CMUnitTest tests[] = { TEST(the_plan_is_shown_with_its_operands),
-                                        TEST(it_is_for_those_who_may), TEST(another_token_moves_nobody),
+                                        TEST(it_is_for_those_who_may), TEST(another_token_moves_no_job),
                                         TEST(the_plan_that_was_shown_is_carried_out), TEST(off_is_off) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

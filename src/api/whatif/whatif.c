@@ -300,7 +300,7 @@ whatif_read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err
     return bh_err_hint(err, "`bulkhead gpu -o wide` and `bulkhead node` list them");
 }
 
-/* The owner knows which names have which ids: its dry run lists the events that the engine would receive. It
+/* The owner knows which names have which ids: its dry run lists the events that the engine would receive.  It
  * records what it refuses. */
 static bh_rc
 whatif_ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)

@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 /* Sessions that `bulkhead login` keeps for the commands after it: one file of the caller's own, an entry for
- * each server. A user who can read it is signed in as its owner, so it is used only while the file and its
+ * each server.  A user who can read it is signed in as its owner, so it is used only while the file and its
  * folder are the caller's alone. */
 
 enum { BH_STORED_SESSIONS_MAX = 64, BH_STORED_SESSION_PATH_MAX = 4096 };
@@ -21,7 +21,7 @@ struct bh_stored_session {
 };
 
 /* The text that shows a server that an account signed in from this machine before, so that failed attempts
- * from elsewhere do not lock its owner out. It outlives sessions. */
+ * from elsewhere do not lock its owner out.  It outlives sessions. */
 struct bh_stored_device {
     const char *address, *device, *name;
 };

@@ -339,7 +339,7 @@ struct folder {
     mode_t mode;
 };
 
-/* A folder with exactly this owner and mode. A symbolic link is refused: root must not change a target that
+/* A folder with exactly this owner and mode.  A symbolic link is refused: root must not change a target that
  * another user chose. */
 static bh_rc
 up_make_folder(const struct folder *folder, struct bh_err *err)

@@ -1,6 +1,6 @@
 /* Every operation about accounts, tried on ada's by others: an unknown caller, dan who has no second factor
  * yet, bob, and bob's API tokens, with and without a scope (none can have one for its owner's account).
- * Nothing stored of ada changes and no answer shows anything of her. An operation that has no row here fails
+ * Nothing stored of ada changes and no answer shows anything of her.  An operation that has no row here fails
  * the test. */
 
 #include "daemon/fixture/accounts_steps_test.h"
@@ -244,7 +244,7 @@ accounts_crossing_attempt(enum bh_operation op, const struct reach *reach)
 }
 
 static void
-nobody_reaches_what_is_adas(void **state)
+no_other_user_reaches_adas_account(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++) {
         if (!bh_operation_of_accounts((enum bh_operation)op))
@@ -258,5 +258,5 @@ nobody_reaches_what_is_adas(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(nobody_reaches_what_is_adas) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(no_other_user_reaches_adas_account) };
 BH_TEST_MAIN(tests)

@@ -630,7 +630,7 @@ break_glass_lasts_an_hour(void **state)
 
 /* Wrong passwords for the account and from its address do not delay a break-glass sign-in. */
 static void
-guessers_delay_no_break_glass(void **state)
+guesses_delay_no_break_glass(void **state)
 {
     const char *secret, *session;
 
@@ -696,7 +696,7 @@ the_first_admin_comes_with_a_code_from_a_file(void **state)
 
 /* When the site file no longer names a user, all that the user has ends. */
 static void
-who_leaves_takes_his_account_along(void **state)
+a_removed_user_loses_the_account(void **state)
 {
     static const char without_ada[] = "principals: [{name: carol, uid: 2003}]\n"
                                       "bindings: [{role: admin, principal: carol, tenant: '*'}]\n";
@@ -739,8 +739,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_password_alone_sets_no_other),
     cmocka_unit_test(an_admin_resets_and_others_do_not),
     cmocka_unit_test(break_glass_lasts_an_hour),
-    cmocka_unit_test(guessers_delay_no_break_glass),
+    cmocka_unit_test(guesses_delay_no_break_glass),
     cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
-    cmocka_unit_test(who_leaves_takes_his_account_along),
+    cmocka_unit_test(a_removed_user_loses_the_account),
 };
 BH_TEST_MAIN(tests)

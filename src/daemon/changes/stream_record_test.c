@@ -1,5 +1,5 @@
 /* Which users the owner lets into a running job, and the records of it. alice and dave develop in one tenant,
- * bob in another; oscar operates and erin administers acme. Job 1 is alice's, and waits. */
+ * bob in another; oscar operates and erin administers acme.  Job 1 is alice's, and waits. */
 
 #include "daemon/batch/batch.h"
 #include "daemon/fixture/fixture_test.h"

@@ -63,9 +63,9 @@ bool bh_checkpoints_ask(struct bh_checkpoints *checkpoints, const struct bh_merk
 BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints, const struct bh_store *store,
                                         const struct bh_merkle_frontier *tree, struct bh_err *err);
 
-/* Take the answer, if there is one; note_size then shows what is signed. A signer that is gone is looked for;
- * one that came back is asked how far it had signed, and `store` has what came since. Its key may have been
- * replaced meanwhile: keys_changed says so. */
+/* Take the answer, if there is one; note_size then shows what is signed.  A signer that is gone is looked
+ * for; one that came back is asked how far it had signed, and `store` has what came since.  Its key may have
+ * been replaced meanwhile: keys_changed says so. */
 void bh_checkpoints_poll(struct bh_checkpoints *checkpoints, const struct bh_store *store);
 
 /* Its keys cannot be taken, for `why`: it is said, it signs nothing, and is asked again after a while. */

@@ -124,7 +124,7 @@ test_the_daemon_restarts_with_both(void **unused)
 }
 
 /* A node receives the highest number of marks that it ever reported: also after it reported a lower one,
- * which is why it receives it, and after the daemon restarted. Another node has another number. */
+ * which is why it receives it, and after the daemon restarted.  Another node has another number. */
 static void
 test_marks_are_kept(void **unused)
 {

@@ -9,8 +9,8 @@
 struct bh_core;
 
 /* How often a node's ownership map of GPU memory has changed: the highest number that it ever reported, in
- * the store. A node that reports a lower number has a restored state folder, and treats the tenants of its
- * memory as unknown when it receives the number (node/witness.h). A node that reported nothing yet is new
+ * the store.  A node that reports a lower number has a restored state folder, and treats the tenants of its
+ * memory as unknown when it receives the number (node/witness.h).  A node that reported nothing yet is new
  * here. */
 
 /* 0: nothing.  BH_IO, BH_INVALID (what the store has is no number). */

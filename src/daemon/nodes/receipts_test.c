@@ -117,7 +117,7 @@ no_reader_rounds_a_number(void **state)
 }
 
 /* The digest is shown to users who may not see the jobs that it names, and job numbers are small: so it also
- * covers a random value that cannot be guessed. A node that sends one is not asked for it. */
+ * covers a random value that cannot be guessed.  A node that sends one is not asked for it. */
 static void
 a_digest_tells_nothing(void **state)
 {

@@ -8,7 +8,7 @@
  * engine the resulting events (docs/forecast.md).
  *
  * The series are kept in `forecast.bin` in the state folder, written whole when a slot closes and at the end;
- * after a crash the slots since then are filled with the value before them. The file is no record: without
+ * after a crash the slots since then are filled with the value before them.  The file is no record: without
  * it, or when it is damaged, the series begin anew. */
 struct bh_forecaster;
 

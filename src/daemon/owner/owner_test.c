@@ -110,7 +110,7 @@ test_answers_are_kept(void **unused)
 
 /* A request that comes while the owner stops gets an answer, if only that the owner is unavailable. */
 static void
-test_stopping_leaves_nobody_waiting(void **unused)
+test_stopping_leaves_no_request_waiting(void **unused)
 {
     struct bh_owner_thread *owner;
     struct worker workers[WORKERS];
@@ -203,7 +203,7 @@ test_strangers_leave_room(void **unused)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_answers_are_kept),
-    cmocka_unit_test(test_stopping_leaves_nobody_waiting),
+    cmocka_unit_test(test_stopping_leaves_no_request_waiting),
     cmocka_unit_test(test_strangers_leave_room),
 };
 

@@ -1,6 +1,6 @@
 /* The records of each request, whatever its result: each has one deed, and a caller without the right is
  * denied before any content is shown. alice develops in acme, viv may read there, bob develops in other; dave
- * audits and erin administers the whole site. Job 1 is alice's and waits; job 2 was hers, has ended, and the
+ * audits and erin administers the whole site.  Job 1 is alice's and waits; job 2 was hers, has ended, and the
  * engine no longer has it; 3 is hers, to be cancelled. */
 
 #include "daemon/fixture/accounts_fixture_test.h"
@@ -185,7 +185,7 @@ check_job(const struct route *route, enum who who, uint64_t job, const struct wa
 }
 
 static void
-a_deed_at_a_job_is_decided_before_its_state_is_told(void **state)
+a_deed_at_a_job_is_decided_before_its_state_is_shown(void **state)
 {
     static const uint64_t ids[] = { 1, 2 };
 
@@ -428,7 +428,7 @@ wrong_credentials_are_counted(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_credentials_are_counted),
-    cmocka_unit_test(a_deed_at_a_job_is_decided_before_its_state_is_told),
+    cmocka_unit_test(a_deed_at_a_job_is_decided_before_its_state_is_shown),
     cmocka_unit_test(every_change_has_one_deed),
 };
 

@@ -6,15 +6,15 @@
 
 /* Refusals that repeat are counted instead of written one by one.
  *
- * The first is a record at once. Equal ones (actor, verb, object's type, tenant, rule, result) that follow
- * within the window are counted. At its end one record is written for all of them, with their number in
- * "count", and the object's id where all were about the same object. So each refusal is in the log, alone or
- * counted, except those that a crash takes from an open window. The table is bounded: a refusal that finds no
- * row in it is a record of its own.
+ * The first is a record at once.  Equal ones (actor, verb, object's type, tenant, rule, result) that follow
+ * within the window are counted.  At its end one record is written for all of them, with their number in
+ * "count", and the object's id where all were about the same object.  So each refusal is in the log, alone or
+ * counted, except those that a crash takes from an open window.  The table is bounded: a refusal that finds
+ * no row in it is a record of its own.
  *
  * Unknown callers have rows of their own, so that they displace no known caller, and a last row for all of
- * them that find no other: there only the first is a record of its own. Each Unix user without a principal is
- * one kind, whatever it asks for, because a user may have many ids. Wrong credentials
+ * them that find no other: there only the first is a record of its own.  Each Unix user without a principal
+ * is one kind, whatever it asks for, because a user may have many ids.  Wrong credentials
  * (daemon/owner/unauthenticated.h) are one kind for each token that they name. */
 struct bh_entry;
 

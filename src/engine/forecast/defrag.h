@@ -4,18 +4,19 @@
 #include "engine/step/engine.h"
 
 /* Defragmentation: a plan of moves after which a pending job could begin, or free capacity is joined for
- * large jobs. A pure search; engine/preempt/move.h says which jobs may be moved and what that costs, and
+ * large jobs.  A pure search; engine/preempt/move.h says which jobs may be moved and what that costs, and
  * carries a plan out.
  *
  * For a pending job (the first in order that gains enough, of the first few): move the cheapest jobs whose
- * placements it could have and that all find other placements. The gain is its GPU-equivalents times how much
- * sooner it begins, as far as its reservation says (an hour where it has none), and no longer than it runs.
+ * placements it could have and that all find other placements.  The gain is its GPU-equivalents times how
+ * much sooner it begins, as far as its reservation says (an hour where it has none), and no longer than it
+ * runs.
  *
  * For operators: move all jobs of a GPU that is cordoned (engine/forecast/defrag_leave.h).
  *
  * For capacity: move all jobs of one GPU, all of one node, or a single job, so that larger jobs could begin
- * (engine/forecast/defrag_join.h says how that is measured). The gain is the growth of that capacity, times
- * an hour. It grows with each such plan, so the plans come to an end.
+ * (engine/forecast/defrag_join.h says how that is measured).  The gain is the growth of that capacity, times
+ * an hour.  It grows with each such plan, so the plans come to an end.
  *
  * A plan is made only where the gain is worth the cost at the site's terms, and within the hour's budget. */
 

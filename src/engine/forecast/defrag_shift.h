@@ -37,7 +37,7 @@ void bh_shift_imagine(const struct bh_shift *shift, struct bh_search *search);
 /* A place is taken. */
 void bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *placement);
 
-/* Find a new placement for each of them, of the same size on the same GPU model, the largest first. False:
+/* Find a new placement for each of them, of the same size on the same GPU model, the largest first.  False:
  * one of them finds none. */
 bool bh_shift_place(struct bh_shift *shift);
 

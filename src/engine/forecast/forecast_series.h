@@ -6,7 +6,7 @@
 
 /* The series of a site, and what the engine should know because of them.
  *
- * Beside the engine, not in it: series are observations, kept by the owner. The owner lets them observe the
+ * Beside the engine, not in it: series are observations, kept by the owner.  The owner lets them observe the
  * engine a few times a slot, and sends the engine the OUTLOOK events that follow; those are journalled, so
  * replay needs no series.  Observed are
  *

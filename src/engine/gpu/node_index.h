@@ -7,9 +7,9 @@
 /* Nodes as a stock of whole GPUs with cores and memory: how good each is for a job, and the best at once, by
  * the packing index (engine/pack/pack.h, policy bulkhead).
  *
- * The demand of jobs is state: core.demand follows from submissions. The index is not: it lies in the block
+ * The demand of jobs is state: core.demand follows from submissions.  The index is not: it lies in the block
  * as a hint and is made from the state, so that engines of equal state answer alike, however they came to it.
- * It knows what nodes have. It knows nothing of capacity that is kept for a job, of boundaries or of links:
+ * It knows what nodes have.  It knows nothing of capacity that is kept for a job, of boundaries or of links:
  * the finder checks those.
  *
  * Partitions of divided GPUs are not in it: engine/gpu/pool.h has an index for them. */

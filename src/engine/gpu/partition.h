@@ -45,8 +45,8 @@ void bh_partition_set_lost(struct work *work, uint32_t partition);
  * a while, and when its node or GPU comes back. */
 void bh_partition_set_stuck(struct work *work, uint32_t partition);
 
-/* Its scrub failed: the last tenant's bytes may still be there. No job gets the partition; its scrub is tried
- * again with growing pauses, BH_UNCLEAN_TRIES times, and then only on request (bh_partition_retry). */
+/* Its scrub failed: the last tenant's bytes may still be there.  No job gets the partition; its scrub is
+ * tried again with growing pauses, BH_UNCLEAN_TRIES times, and then only on request (bh_partition_retry). */
 enum { BH_UNCLEAN_TRIES = 6 };
 void bh_partition_set_unclean(struct work *work, uint32_t partition);
 

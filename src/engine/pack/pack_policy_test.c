@@ -58,7 +58,7 @@ pack_policy_test_open_index(enum bh_pack_policy policy)
 }
 
 static void
-places_are_as_told(void **state)
+placements_are_as_given(void **state)
 {
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES; p++) {
         struct bh_pack *pack = pack_policy_test_open_index(p);
@@ -84,7 +84,7 @@ every_policy_has_a_name(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(first_gpus_are_the_lowest),
-    cmocka_unit_test(places_are_as_told),
+    cmocka_unit_test(placements_are_as_given),
     cmocka_unit_test(every_policy_has_a_name),
 };
 BH_TEST_MAIN(tests)

@@ -6,7 +6,7 @@
 /* Limits of a tenant and of all above it, in what a search imagines. */
 
 /* Whether the limits allow it in what the search imagines, and, where no guarantee covers it, whether enough
- * is left of what tenants with a guarantee do not lend; capacity claimed by others counts as used. False:
+ * is left of what tenants with a guarantee do not lend; capacity claimed by others counts as used.  False:
  * `ret_why` names the limit, and `ret_tenant` (slot) the tenant below which capacity must come free: the one
  * with the limit, or 0 where it is any tenant. */
 bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,

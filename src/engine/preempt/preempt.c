@@ -572,7 +572,7 @@ preempt_note_age(struct work *work, const struct bh_preemptor *preemptor)
         work->of_age_ns = preemptor->of_age_ns;
 }
 
-/* The cheapest scheme on any row. With NULL: whether there is any job that the need could preempt, which is
+/* The cheapest scheme on any row.  With NULL: whether there is any job that the need could preempt, which is
  * much cheaper to know. */
 static bool
 preempt_find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,

@@ -5,12 +5,12 @@
 #include "engine/state/work_internal.h"
 
 /* Preemption for a job: the cheapest set of victims (engine/preempt/victim.h says which jobs may be asked,
- * and what it costs), shown to be enough by imagining them gone, and all of them needed. Victims are jobs,
+ * and what it costs), shown to be enough by imagining them gone, and all of them needed.  Victims are jobs,
  * each with all its members.
  *
  * The work that jobs would lose changes all the time, so the victims that the search takes first change all
- * the time. Whether room can be made must not: a candidate that preemption could not help is not tried again
- * before an event. So room can be made where it can with the jobs first that would lose nothing, and cost
+ * the time.  Whether room can be made must not: a candidate that preemption could not help is not tried again
+ * before an event.  So room can be made where it can with the jobs first that would lose nothing, and cost
  * decides only which jobs leave. */
 
 /* Whether on every row of the SKU a limit has no room for the need, and would have none though

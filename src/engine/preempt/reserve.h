@@ -40,7 +40,7 @@ struct bh_walk {
 };
 
 /* Decide on the next pending job that could not be placed and that no limit blocks: if it is the first for a
- * model, it has a reservation or gets one. True: that is the decision. */
+ * model, it has a reservation or gets one.  True: that is the decision. */
 bool bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
                        struct bh_decision *ret_decision);
 

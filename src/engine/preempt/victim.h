@@ -4,7 +4,7 @@
 #include "engine/placement/guarantee.h"
 #include "engine/placement/limit.h"
 
-/* Which jobs may be asked to leave so that another can run, and what that costs. Victims are jobs, with all
+/* Which jobs may be asked to leave so that another can run, and what that costs.  Victims are jobs, with all
  * members that are not done.
  *
  * A job may be asked when all of it starts or runs, its contract is not never, no guarantee protects it, and
@@ -13,8 +13,8 @@
  *   - a guarantee covers the job that the victim does not share, and the victim's side of
  *     the tree uses more than it is guaranteed (reclaim, whatever the classes).
  *
- * Tenants above both do not matter for that: as much leaves there as comes. So a guarantee of the job's side
- * holds against others within a tenant even when they have used up that tenant's own guarantee. A tenant's
+ * Tenants above both do not matter for that: as much leaves there as comes.  So a guarantee of the job's side
+ * holds against others within a tenant even when they have used up that tenant's own guarantee.  A tenant's
  * own jobs, beside those below it, have no side of their own: all that they use is borrowed from tenants
  * below that have a guarantee.
  *
@@ -22,9 +22,9 @@
  *
  * The least run time is that of the topmost tenant on the victim's side, below the lowest common ancestor of
  * the two, that says one: what a department promised counts between departments, what a project promised
- * between projects. Within one tenant its own counts; where none is said, the site's.
+ * between projects.  Within one tenant its own counts; where none is said, the site's.
  *
- * A suspended job stays on its node. One that must not be near the asker's on a node is therefore stopped,
+ * A suspended job stays on its node.  One that must not be near the asker's on a node is therefore stopped,
  * whatever its contract, and loses its work. */
 
 /* What it costs to have jobs leave, most important first. */
@@ -72,7 +72,7 @@ struct bh_preemptor {
 void bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job,
                        const struct bh_wanted *wanted);
 
-/* Whether there is any job that may be preempted; whether this one could preempt any. Quick. */
+/* Whether there is any job that may be preempted; whether this one could preempt any.  Quick. */
 bool bh_preemptor_any_victim(const struct bh_engine *engine);
 bool bh_preemptor_may(const struct bh_preemptor *preemptor, const struct bh_engine *engine);
 

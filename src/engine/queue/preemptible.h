@@ -3,8 +3,8 @@
 
 #include "engine/state/state_internal.h"
 
-/* Jobs that may be preempted, by tenant: those that hold leases and whose contract is not never. An index of
- * the rows, in the hints: victims are found without a pass over all other jobs. A tenant's own jobs are in
+/* Jobs that may be preempted, by tenant: those that hold leases and whose contract is not never.  An index of
+ * the rows, in the hints: victims are found without a pass over all other jobs.  A tenant's own jobs are in
  * the order in which their first member last began or resumed; one that has not begun counts from when it was
  * placed. */
 

@@ -24,7 +24,7 @@ struct bh_queue_entry {
 
 /* Whether `a` comes before `b`: first the one that guarantees cover against more jobs, then the higher
  * priority, then the one whose tenant comes first (engine/account/usage.h), then the earlier, then the lower
- * id. The order changes with wakes only: it is computed as of the last one. */
+ * id.  The order changes with wakes only: it is computed as of the last one. */
 bool bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
                      const struct bh_queue_entry *b);
 

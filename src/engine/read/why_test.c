@@ -154,7 +154,7 @@ what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
 }
 
 /* A time limit counts before the job starts, and a job that was ordered to end has its grace, however long it
- * was to run. Two hold one GPU that is wanted whole. */
+ * was to run.  Two hold one GPU that is wanted whole. */
 static void
 who_starts_or_stops_is_known_to_leave(void **state)
 {

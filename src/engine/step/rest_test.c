@@ -193,7 +193,7 @@ could_take_back(const struct bh_engine *engine, uint32_t preemptor, uint32_t vic
 }
 
 static void
-check_nobody_waits(const struct bh_engine *engine)
+check_no_job_waits(const struct bh_engine *engine)
 {
     for (uint32_t preemptor = 0; bh_slot_next(engine, TABLE_JOB, &preemptor);)
         for (uint32_t victim = 0; bh_slot_next(engine, TABLE_JOB, &victim);)
@@ -309,7 +309,7 @@ rest_test_rest(struct course *course, struct window *window)
     answer_all(course, window);
     for (uint64_t job = 0; job < BH_COUNT(window->capacities_left); job++)
         assert_int_equal(window->capacities_left[job].partition_count, 0);
-    check_nobody_waits(course->fixture->engine);
+    check_no_job_waits(course->fixture->engine);
 }
 
 static void

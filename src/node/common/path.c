@@ -329,7 +329,7 @@ bh_path_mount_tmpfs(const char *name, const char *place, mode_t mode, struct bh_
 
 /* ---- removing ---- */
 
-/* A tenant may nest folders without limit. A folder below DEPTH_MAX is moved to the top of the tree, where a
+/* A tenant may nest folders without limit.  A folder below DEPTH_MAX is moved to the top of the tree, where a
  * later pass removes it. */
 enum { DEPTH_MAX = 200 };
 

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/time.h"
 
-/* Which tenant and party own each log, and how much of the disk they may keep. Each log has a mark: an empty
- * file of its name in `parties/PARTY/ID/` (party.h). It survives a crash and needs no feature of the file
- * system, and an operator who removes logs by hand frees their room. Keepers and the node use it at the same
+/* Which tenant and party own each log, and how much of the disk they may keep.  Each log has a mark: an empty
+ * file of its name in `parties/PARTY/ID/` (party.h).  It survives a crash and needs no feature of the file
+ * system, and an operator who removes logs by hand frees their room.  Keepers and the node use it at the same
  * time without waiting: two that remove logs at once remove the same ones.
  *
  * A log that is open for a job is locked (bh_tenant_logs_hold) and never removed. */

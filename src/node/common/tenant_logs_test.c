@@ -113,7 +113,7 @@ test_held(void **state)
     BH_CHECK_DONE();
 }
 
-/* A party with many tenants has one part. Of its tenants the one that has most gives way. */
+/* A party with many tenants has one part.  Of its tenants the one that has most gives way. */
 static void
 test_party(void **state)
 {

@@ -4,7 +4,7 @@
 #include "runtime/oci.h"
 
 static void
-test_nobody_has_anothers_ids(void **state)
+test_no_job_has_anothers_ids(void **state)
 {
     static const struct {
         const char *name, *text;
@@ -33,5 +33,5 @@ test_nobody_has_anothers_ids(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(test_nobody_has_anothers_ids) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_no_job_has_anothers_ids) };
 BH_TEST_MAIN(tests)

@@ -38,8 +38,8 @@ struct bh_driver_paths {
 void bh_node_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_paths *ret_paths);
 
 /* Mounts of the shim over each of the driver's libraries that this machine's root file system shows outside
- * the folder where jobs search for them, so that no environment variable avoids the shim. Texts live in
- * `arena`. BH_FULL: it is full. */
+ * the folder where jobs search for them, so that no environment variable avoids the shim.  Texts live in
+ * `arena`.  BH_FULL: it is full. */
 enum { BH_DRIVER_COVERS_MAX = 2 * BH_DRIVER_PLACES_MAX };
 BH_MUST_USE bh_rc bh_driver_cover(const struct bh_node *node, struct bh_arena *arena,
                                   struct bh_sandbox_mount ret_mounts[BH_DRIVER_COVERS_MAX],

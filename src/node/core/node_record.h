@@ -54,7 +54,7 @@ struct bh_node_partition {
 #define BH_SHARE_GI UINT32_C(0xffffff00) /* and its slot, of a share; below are numbers of GPU instances */
 
 /* Bytes that a fill did not reach: the driver kept them for itself or for the helper's context, or no fill
- * was made. A partition of the same geometry does not get them either; one of another geometry may. */
+ * was made.  A partition of the same geometry does not get them either; one of another geometry may. */
 struct bh_ownership_gap {
     char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: unknown */
     uint32_t start;

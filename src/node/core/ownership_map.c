@@ -224,7 +224,7 @@ bh_ownership_map_set_gap(struct bh_ownership_map *table, const char *gpu, uint32
     ownership_assert(ownership);
 }
 
-/* A unit was filled under that geometry. The bytes that the fill left out may be of any tenant that ever had
+/* A unit was filled under that geometry.  The bytes that the fill left out may be of any tenant that ever had
  * the unit: earlier gaps may lie in the one that is left now. */
 static void
 map_leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_ownership_gap *shape)

@@ -6,18 +6,18 @@
 
 #include "node/core/node_record.h"
 
-/* The ownership map: whose bytes lie in which memory of which GPU. For each memory unit it has the tenant
- * that was last lent it, or that a scrub left it clean. All shares of a GPU get their memory from the same
- * units, so these may hold bytes of several tenants. Memory that was never scrubbed is unknown, and counts as
- * another tenant's for every tenant.
+/* The ownership map: whose bytes lie in which memory of which GPU.  For each memory unit it has the tenant
+ * that was last lent it, or that a scrub left it clean.  All shares of a GPU get their memory from the same
+ * units, so these may hold bytes of several tenants.  Memory that was never scrubbed is unknown, and counts
+ * as another tenant's for every tenant.
  *
- * A scrub does not reach all bytes of a partition. The bytes that it left out cannot be reached from the next
- * partition of the same geometry (a profile at a start), and are ordinary memory for another geometry. So
- * each unit also has the geometry that it was last scrubbed under, and its tenant until then. Shares have the
- * geometry of the whole GPU.
+ * A scrub does not reach all bytes of a partition.  The bytes that it left out cannot be reached from the
+ * next partition of the same geometry (a profile at a start), and are ordinary memory for another geometry.
+ * So each unit also has the geometry that it was last scrubbed under, and its tenant until then.  Shares have
+ * the geometry of the whole GPU.
  *
  * The map is kept in the node's journal, so that a crash does not make memory clean;
- * node/orders/order_watermark.h says when the journal is not believed. A table without a clock or I/O. */
+ * node/orders/order_watermark.h says when the journal is not believed.  A table without a clock or I/O. */
 
 enum { BH_OWNERSHIP_UNITS = 16, BH_OWNERSHIP_GPUS_MAX = 256 };
 
@@ -76,8 +76,9 @@ void bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t uni
 bool bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                              uint32_t tenant);
 
-/* Whether the only obstacle to that is that the tenant of some units is unknown, or the geometry under which
- * they were scrubbed. Such partitions were carved by a node without an ownership map, or with another one. */
+/* Whether the only obstacle to that is that the tenant of some units is unknown, or the geometry under
+ * which they were scrubbed.  Such partitions were carved by a node without an ownership map, or with
+ * another one. */
 bool bh_ownership_map_is_unknown(const struct bh_ownership_map *table,
                                  const struct bh_node_partition *partition, uint32_t tenant);
 

@@ -113,7 +113,7 @@ bh_scratch_acquire(const struct bh_node *node, struct bh_job *job, uint64_t byte
 
 /* ---- mounting ---- */
 
-/* A loop device that releases the file after its last user. Other programs take free devices at the same
+/* A loop device that releases the file after its last user.  Other programs take free devices at the same
  * time. */
 static bh_rc
 scratch_attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)

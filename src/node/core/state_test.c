@@ -181,8 +181,8 @@ test_disown(void **unused)
     BH_CHECK_DONE();
 }
 
-/* Changes of marks are counted once each, however often the journal is read and rewritten. A restored journal
- * has fewer; memory that is disowned anew counts more than the number received. */
+/* Changes of marks are counted once each, however often the journal is read and rewritten.  A restored
+ * journal has fewer; memory that is disowned anew counts more than the number received. */
 static void
 test_changes(void **unused)
 {

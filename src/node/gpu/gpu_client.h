@@ -12,10 +12,10 @@
  * that never returns costs a child and not the node.
  *
  * One child answers requests, and for each GPU another one waits for its events and opens no other GPU: when
- * one GPU is reset or changes its mode, no event of the others is lost. Calls block the caller, the node's
- * only thread, until the child answered or the deadline passed. A child that misses its deadline is killed
- * and abandoned. It may sit in the kernel where SIGKILL does nothing, so the node does not wait for it, and
- * reaps it whenever it ends. The next call starts a fresh one, while at most BH_GPU_ABANDONED_MAX abandoned
+ * one GPU is reset or changes its mode, no event of the others is lost.  Calls block the caller, the node's
+ * only thread, until the child answered or the deadline passed.  A child that misses its deadline is killed
+ * and abandoned.  It may sit in the kernel where SIGKILL does nothing, so the node does not wait for it, and
+ * reaps it whenever it ends.  The next call starts a fresh one, while at most BH_GPU_ABANDONED_MAX abandoned
  * ones are left. */
 struct bh_gpu_client;
 
@@ -47,7 +47,7 @@ BH_MUST_USE struct bh_gpu_client *bh_gpu_client_new(const struct bh_gpu_client_o
 void bh_gpu_client_free(struct bh_gpu_client *client);
 BH_AUTO_DEFINE(struct bh_gpu_client *, bh_gpu_client_free)
 
-/* The GPUs behind the request child as a device port; valid as long as the client. Its results are those of
+/* The GPUs behind the request child as a device port; valid as long as the client.  Its results are those of
  * ports/device.h, and
  *   BH_UNCERTAIN    the child missed its deadline or died in the middle of the call:
  *                   scan to learn what became of it.  bh_gpu_child_died says which
@@ -91,8 +91,8 @@ void bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t
 uint32_t bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED_MAX]);
 
 /* End the children that have these GPUs open (by their minors, /dev/nvidiaN), and wait a moment until they
- * have ended. From now on none opens these GPUs, so that no program of the node holds one while it is reset;
- * the others stay in use and watched. `count` 0: all are read and watched again. */
+ * have ended.  From now on none opens these GPUs, so that no program of the node holds one while it is reset;
+ * the others stay in use and watched.  `count` 0: all are read and watched again. */
 void bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count);
 
 /* Reap abandoned children that have gone; cheap, call it at every turn of the loop (the

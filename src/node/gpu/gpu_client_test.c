@@ -56,7 +56,7 @@ await_ask(struct bh_link *link)
     return ask.call;
 }
 
-/* A child that no signal ends, until the test's end orders it. A process that is traced stays a zombie until
+/* A child that no signal ends, until the test's end orders it.  A process that is traced stays a zombie until
  * its tracer has asked for it. */
 static void
 stick(const char *record)

@@ -67,9 +67,9 @@ init_begin(int number)
 }
 
 /* The sandbox is complete here: the node inspects it from outside before the job's command begins
- * (node/verify/start_barrier.h). The keeper and the signal handler that is set tell the node that this
- * process waits. The node ends the wait with a signal that no process inside can send before there is a
- * command. Only the keeper reports how a job ended: without a keeper there is nothing to wait for. */
+ * (node/verify/start_barrier.h).  The keeper and the signal handler that is set tell the node that this
+ * process waits.  The node ends the wait with a signal that no process inside can send before there is a
+ * command.  Only the keeper reports how a job ended: without a keeper there is nothing to wait for. */
 static void
 await_check(void)
 {

@@ -305,8 +305,8 @@ scrub_log_receipt(const struct bh_msg_receipt *receipt)
                BH_U64("residue", receipt->residue));
 }
 
-/* A scrub is over when no process of its helper uses the partition, which may be used at once. A process that
- * stays keeps every tenant from the partition. */
+/* A scrub is over when no process of its helper uses the partition, which may be used at once.  A process
+ * that stays keeps every tenant from the partition. */
 static void
 scrub_finish(struct bh_node *node, struct scrub *scrub)
 {
@@ -611,7 +611,7 @@ bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *requ
                      ret_waits, err);
 }
 
-/* One of the lease's partitions. Of memory that shares have together, all that is not the tenant's is
+/* One of the lease's partitions.  Of memory that shares have together, all that is not the tenant's is
  * scrubbed; of other memory, what has an unknown tenant. */
 static bh_rc
 scrub_prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,

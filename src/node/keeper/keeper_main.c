@@ -186,7 +186,7 @@ keeper_spawn(struct keeper *keeper, const struct keeper_ends *ends, struct bh_er
 }
 
 /* Standard input is a pipe and not /dev/null: crun gives the standard streams to the job's user, and the
- * machine's null device must not be given away. It is empty, unless an attached client may write to it. */
+ * machine's null device must not be given away.  It is empty, unless an attached client may write to it. */
 static bh_rc
 keeper_start(struct keeper *keeper, struct bh_err *err)
 {

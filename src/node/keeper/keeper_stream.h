@@ -13,9 +13,9 @@
  * to the job's bulkhead-init, and shows the job's output to attached clients. node/common/init_message.h has
  * the messages.
  *
- * The job comes first: output is in the log before any client sees it. One chunk of it is sent at a time.
+ * The job comes first: output is in the log before any client sees it.  One chunk of it is sent at a time.
  * While an attached client has not taken the chunk, the keeper reads no more from the job, as with any
- * terminal; a client that takes nothing for BH_KEEPER_TIMEOUT is cut off. So no client holds the job up for
+ * terminal; a client that takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no client holds the job up for
  * longer than that, and none makes the keeper's memory grow. */
 
 enum {

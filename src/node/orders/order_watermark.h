@@ -3,18 +3,18 @@
 
 #include "node/core/node.h"
 
-/* The highest order that this node took, which a backup of the state folder must not take back. It is in the
+/* The highest order that this node took, which a backup of the state folder must not take back.  It is in the
  * file `reached` of run_dir, which a restart of the machine empties.
  *
- * The journal says whose bytes lie in which GPU memory. A journal that was restored from a backup says it of
- * an earlier time, and a tenant would get memory of another unscrubbed. So the journal is believed only where
- * it is as recent as the watermark, in the same epoch (a random number, drawn anew whenever memory is
- * disowned), and since the machine started. Otherwise the memory's tenants are unknown, and it is scrubbed
+ * The journal says whose bytes lie in which GPU memory.  A journal that was restored from a backup says it of
+ * an earlier time, and a tenant would get memory of another unscrubbed.  So the journal is believed only
+ * where it is as recent as the watermark, in the same epoch (a random number, drawn anew whenever memory is
+ * disowned), and since the machine started.  Otherwise the memory's tenants are unknown, and it is scrubbed
  * before it is used.
  *
- * The daemon has a second watermark, in case run_dir was restored with the state folder: the node reports how
- * often its ownership map has changed, and receives at each connection the highest number that it reported.
- */
+ * The daemon has a second watermark, in case run_dir was restored with the state folder: the node reports
+ * how often its ownership map has changed, and receives at each connection the highest number that it
+ * reported. */
 
 /* At the start, the journal having been read; disowns memory where that is so.
  *   BH_IO, BH_FULL  the journal or the watermark cannot be written: nothing may be started */

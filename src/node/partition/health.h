@@ -4,7 +4,7 @@
 #include "node/core/node.h"
 
 /* What this node reports of its GPUs' health: XIDs as they come, changes for the worse of what it reads of
- * each GPU every few seconds, GPUs that stop answering and that answer again. Events from a time without a
+ * each GPU every few seconds, GPUs that stop answering and that answer again.  Events from a time without a
  * daemon are reported to the next one. */
 /* A daemon was greeted and has the inventory: tell it what it missed, and at the next look
  * how every GPU is. */

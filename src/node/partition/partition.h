@@ -36,7 +36,7 @@ BH_MUST_USE bh_rc bh_node_partition_destroy(struct bh_node *node, uint64_t parti
                                             struct bh_err *err);
 
 /* Whether the instance of an order that was begun exists, is not noted, and did not exist before: then note
- * it as the order's. For a carve whose outcome is unknown. */
+ * it as the order's.  For a carve whose outcome is unknown. */
 BH_MUST_USE bh_rc bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order,
                                           bool *ret_found, struct bh_err *err);
 

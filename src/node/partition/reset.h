@@ -6,7 +6,7 @@
 /* Resetting a GPU, and checking whether it works again.
  *
  * A reset runs beside the node's loop, one at a time: the program reads every GPU and would be in the way of
- * another reset. While it runs, no program of the node opens the GPU, and no lease gets a partition of it;
+ * another reset.  While it runs, no program of the node opens the GPU, and no lease gets a partition of it;
  * the others stay in use. */
 
 BH_MUST_USE struct bh_reset *bh_reset_new(void);

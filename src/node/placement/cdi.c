@@ -154,7 +154,7 @@ cdi_is_on(const struct bh_node *node)
 }
 
 /* Readable by root alone: which tenant's partitions lie where is secret from other users, and the runtimes
- * that read the file run as root. A reader sees a complete file or none. It is not synced: when it starts,
+ * that read the file run as root.  A reader sees a complete file or none.  It is not synced: when it starts,
  * the node writes the files of the partitions it holds anew and removes the others. */
 static bh_rc
 cdi_replace(const char *path, const struct bh_buf *text, struct bh_err *err)

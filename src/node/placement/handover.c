@@ -105,7 +105,7 @@ bh_handover_free(struct bh_handover *handover)
 
 /* ---- where it is needed ---- */
 
-/* Of a GPU that is not known yet, it is unknown which jobs could. NULL: there is no room. */
+/* Of a GPU that is not known yet, it is unknown which jobs could.  NULL: there is no room. */
 static struct handover_place *
 handover_place_of(struct bh_handover *handover, const char *gpu)
 {

@@ -5,11 +5,11 @@
 
 /* Before a placement passes from one tenant to another: whether a job still has files of it open.
  *
- * A job can pass descriptors to another that it shares a folder with, and a descriptor outlives the lease. So
- * where a job with a mount used a placement, or where that is unknown because the node was restarted since, a
- * separate process searches what the other jobs with mounts have open and mapped
- * (node/placement/open_files.h), while the hand-over waits. A job that has such a file is ended
- * (node/placement/trespass.h), and the search is repeated until no job has one. Descriptors in transit in a
+ * A job can pass descriptors to another that it shares a folder with, and a descriptor outlives the lease.
+ * So where a job with a mount used a placement, or where that is unknown because the node was restarted
+ * since, a separate process searches what the other jobs with mounts have open and mapped
+ * (node/placement/open_files.h), while the hand-over waits.  A job that has such a file is ended
+ * (node/placement/trespass.h), and the search is repeated until no job has one.  Descriptors in transit in a
  * socket may be of the placement: a job that leaves them there for long counts as one that has them.
  *
  * A descriptor that passes between a process that was searched and one that was not yet is not seen. */

@@ -7,7 +7,7 @@
 
 /* Whether a process has certain files open or mapped, as /proc shows: the descriptors of each of its threads
  * that has its own table, its mappings, and whether one of its sockets holds descriptors that were sent and
- * not yet received. /proc does not say which files those are, and before Linux 5.11 it does not say that
+ * not yet received.  /proc does not say which files those are, and before Linux 5.11 it does not say that
  * there are any.
  *
  * The read may take long, and may hang in the kernel: call it in a separate process. */

@@ -102,7 +102,7 @@ send_start(const struct test_job *job)
 }
 
 /* The node stops while its job's sandbox is built, so that no program lets the command begin; then process 1
- * comes to the barrier. False: the node was faster, and may have let it start. */
+ * comes to the barrier.  False: the node was faster, and may have let it start. */
 static bool
 is_stopped_at_the_barrier(void)
 {
@@ -176,7 +176,7 @@ count_places(void)
     return count;
 }
 
-/* A stopped job does not see its keeper end. When journal and folder are gone, too, only the names of its
+/* A stopped job does not see its keeper end.  When journal and folder are gone, too, only the names of its
  * control groups show the next node that it exists. */
 static void
 test_left_alone(void **state)

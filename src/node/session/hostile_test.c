@@ -445,7 +445,7 @@ wait_as_first(pid_t test)
 }
 
 /* Continue in a process number namespace of the test's own: programs outside it would not survive that the
- * numbers begin anew. Where there is none to be had, bh_test_main skips all. */
+ * numbers begin anew.  Where there is none to be had, bh_test_main skips all. */
 static void
 enter_own_numbers(void)
 {

@@ -523,7 +523,7 @@ wait_for_helper(uint64_t partition)
 }
 
 /* A node is killed while its helper holds the memory and does not end by itself: the next node ends it and
- * scrubs again. The memory is not called bad. */
+ * scrubs again.  The memory is not called bad. */
 static void
 test_helper_left(void **state)
 {

@@ -461,7 +461,7 @@ test_node_killed(void **state)
 }
 
 /* Its processes are frozen: it has no time slice, and no member waits for its answer; also when the node was
- * killed meanwhile. Thawed it has time slices again. */
+ * killed meanwhile.  Thawed it has time slices again. */
 static void
 test_suspended(void **state)
 {

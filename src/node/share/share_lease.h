@@ -20,8 +20,8 @@ bool bh_node_share_is(const struct bh_job *job);
 BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err);
 
 /* The lease's processes are frozen, or about to be: it gives up the time slices of its GPUs, and its answer
- * is not waited for. After a resume it takes part again. Does nothing for a lease without shares; either call
- * may be repeated. A node or a bulkhead-share that restarts keeps to it. */
+ * is not waited for.  After a resume it takes part again.  Does nothing for a lease without shares; either
+ * call may be repeated.  A node or a bulkhead-share that restarts keeps to it. */
 void bh_node_share_pause(struct bh_node *node, uint64_t lease);
 void bh_node_share_resume(struct bh_node *node, uint64_t lease);
 

@@ -13,7 +13,7 @@
 
 /* The only way out of a cell that fetches an image: a process in the machine's network that accepts
  * connections on sockets of the cell, one for each host that node.conf lists, and carries bytes between it
- * and that host. The socket alone decides the host, not the bytes sent over it, so that neither a job's text
+ * and that host.  The socket alone decides the host, not the bytes sent over it, so that neither a job's text
  * nor a registry's redirection leads elsewhere; TLS passes through it from end to end.
  *
  * It runs as the user nobody, in the sandbox of bulkhead-fetch (fetch/sandbox.h), because it queries name

@@ -8,8 +8,8 @@
 #include "base/err.h"
 
 /* Where an image is unpacked: a mount namespace with this machine's programs, read-only, and one folder that
- * can be written, without a network. Its children are root of a user namespace of their own, which is the
- * user nobody on this machine. A child has the system call filter of jobs, cannot mount, cannot make a
+ * can be written, without a network.  Its children are root of a user namespace of their own, which is the
+ * user nobody on this machine.  A child has the system call filter of jobs, cannot mount, cannot make a
  * device, and dies with its parent. */
 
 #define BH_UNPACK_SANDBOX_STAGE "/stage"     /* the folder, within */
@@ -25,7 +25,7 @@ struct bh_unpack_sandbox {
 BH_MUST_USE bh_rc bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *err);
 
 /* The user a child may be besides the 65536 ids from `base`: the submitter, to read their files, numbered
- * BH_UNPACK_SANDBOX_SUBMITTER there. UINT32_MAX: none. */
+ * BH_UNPACK_SANDBOX_SUBMITTER there.  UINT32_MAX: none. */
 enum { BH_UNPACK_SANDBOX_IDS = 65536, BH_UNPACK_SANDBOX_SUBMITTER = 70000 };
 enum { BH_UNPACK_SANDBOX_FD = 3 }; /* the one descriptor that it inherits */
 struct bh_unpack_sandbox_child {

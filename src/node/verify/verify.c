@@ -59,7 +59,7 @@ bh_verify_free(struct bh_verify *verify)
 
 /* ---- the probe's sandbox ---- */
 
-/* A partition that no lease has: the probe is lent it, as a job would be. NULL: there is none. */
+/* A partition that no lease has: the probe is lent it, as a job would be.  NULL: there is none. */
 static const struct bh_node_partition *
 verify_find_idle_partition(const struct bh_node *node)
 {

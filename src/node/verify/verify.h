@@ -7,11 +7,11 @@
  * every job's and inspected from outside in the same way.
  *
  * A check runs when the node starts, before any daemon may connect; when the driver has changed; after one in
- * verify_sample starts of jobs; and when the daemon asks. One check runs at a time, beside the jobs; those
- * requested meanwhile wait. When one fails, no GPU takes a new lease until a requested check passes; each
- * lease that runs is checked separately (node/verify/lease_check.h), and ends only by its own checks. A check
- * that is inconclusive is repeated without a request (node/verify/verify_retry.h), and closes the GPUs only
- * where none has passed yet with this driver. node/sandbox/evidence.h has the rules. */
+ * verify_sample starts of jobs; and when the daemon asks.  One check runs at a time, beside the jobs; those
+ * requested meanwhile wait.  When one fails, no GPU takes a new lease until a requested check passes; each
+ * lease that runs is checked separately (node/verify/lease_check.h), and ends only by its own checks.  A
+ * check that is inconclusive is repeated without a request (node/verify/verify_retry.h), and closes the GPUs
+ * only where none has passed yet with this driver. node/sandbox/evidence.h has the rules. */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);
 void bh_verify_free(struct bh_verify *verify); /* NULL is fine */

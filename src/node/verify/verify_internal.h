@@ -51,7 +51,8 @@ void bh_verify_fence_close_all(struct bh_node *node, enum bh_isolation isolation
 /* Only a try that was inconclusive is made again unasked, as long as none has failed. */
 void bh_verify_fence_plan(struct bh_node *node, bool failed, const char *why);
 
-/* After a check that passed; `asked`: it was requested for the whole node, which lifts a failed one's fence. */
+/* After a check that passed; `asked`: it was requested for the whole node, which lifts a failed one's fence.
+ */
 void bh_verify_fence_lift(struct bh_node *node, bool asked);
 
 #endif

@@ -201,8 +201,8 @@ entry_is_hooked_base(const char *symbol)
     return false;
 }
 
-/* Put the shim's function in the place of the driver's answer. An ABI of a hooked call that this library does
- * not know counts as missing: it would reserve memory that is not counted. */
+/* Put the shim's function in the place of the driver's answer.  An ABI of a hooked call that this library
+ * does not know counts as missing: it would reserve memory that is not counted. */
 static bool
 entry_stand_in(const char *symbol, void **function)
 {

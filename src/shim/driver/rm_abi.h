@@ -37,7 +37,7 @@ enum {
     BH_RM_CLASS_DEVICE = 0x80,
 };
 
-/* NVOS21_PARAMETERS and NVOS64_PARAMETERS, distinguished by their size; gvisor: frontend.go. A new object's
+/* NVOS21_PARAMETERS and NVOS64_PARAMETERS, distinguished by their size; gvisor: frontend.go.  A new object's
  * handle is chosen by either side, and stands here afterwards. */
 struct bh_rm_alloc {
     uint32_t client, parent, object, class;

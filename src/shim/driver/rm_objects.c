@@ -92,7 +92,7 @@ objects_stray_bit(uint64_t parent)
     return UINT64_C(1) << (parent * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
-/* The object of that name, and its life; NULL. Another thread may reuse the row for another object at any
+/* The object of that name, and its life; NULL.  Another thread may reuse the row for another object at any
  * time: its life shows that. */
 static struct objects_object *
 objects_find(uint64_t name, uint64_t *ret_life)

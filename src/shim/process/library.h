@@ -1,8 +1,8 @@
 /* The driver's library that a library of the shim replaces: opened when a call first needs it, and each of
  * its calls found when it is first used.
  *
- * It lies at BH_SHARE_DRIVER_DIR, outside the global scope, so that programs find the shim's. No lock is held
- * while it is opened; two threads that come first both open it. */
+ * It lies at BH_SHARE_DRIVER_DIR, outside the global scope, so that programs find the shim's.  No lock is
+ * held while it is opened; two threads that come first both open it. */
 #ifndef BH_SHIM_PROCESS_LIBRARY_H
 #define BH_SHIM_PROCESS_LIBRARY_H
 

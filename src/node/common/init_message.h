@@ -27,7 +27,7 @@ enum bh_init_request_kind {
     BH_INIT_EXEC = 1,    /* run a command; fds: answers, then without a terminal
                             standard input, output and error */
     BH_INIT_CONNECT = 2, /* connect to a port of the job's loopback; fds: answers */
-    BH_INIT_WATCH = 3,   /* only tell the end of the job; fds: answers */
+    BH_INIT_WATCH = 3,   /* report only the end of the job; fds: answers */
     BH_INIT_ATTACH = 4,  /* keeper: the job's own input and output; fds: none */
 };
 
@@ -55,8 +55,8 @@ struct bh_init_reply {
     int32_t value;
 };
 
-/* From bulkhead-stream to what answers: to bulkhead-init a signal for the command's process
- * group; to the keeper 0, no more input. */
+/* From bulkhead-stream: to bulkhead-init a signal for the command's process group; to the keeper 0, no more
+ * input. */
 struct bh_init_signal {
     uint32_t signal;
 };

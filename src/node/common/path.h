@@ -12,8 +12,8 @@
 /* Paths that come from bulkheadd, resolved once: by descriptor, below the folders that
  * node.conf names, through no symbolic link. */
 
-/* Write a path of our own making.  Its parts were bounded when they were read
- * (BH_CONF_PATH_MAX), so that it fits is asserted. */
+/* Write a path that the node makes.  Its parts were bounded when they were read (BH_CONF_PATH_MAX), so that
+ * it fits is asserted. */
 void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRINTF(3, 4);
 
 /* The identity of a submitter that has none on this machine. */

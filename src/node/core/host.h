@@ -24,7 +24,7 @@ BH_MUST_USE bh_rc bh_host_lock(struct bh_node *node, struct bh_err *err);
  * unmounted, so that the runtime sees version 1 alone. */
 BH_MUST_USE bh_rc bh_host_isolate(struct bh_node *node, struct bh_err *err);
 
-/* Name, boot id, device majors, where our programs are. */
+/* Name, boot id, device majors, where the node's programs are. */
 BH_MUST_USE bh_rc bh_host_describe(struct bh_node *node, struct bh_err *err);
 
 /* Read the device majors again; 0 for modules that are not loaded. */

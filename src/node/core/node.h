@@ -58,7 +58,7 @@ struct bh_node {
 
     char name[64], boot[40], runtime_version[40];
     char libexec[BH_NODE_PATH_MAX];
-    char sandboxes[BH_NODE_PATH_MAX]; /* sandboxes, a tmpfs of our own */
+    char sandboxes[BH_NODE_PATH_MAX]; /* sandboxes, on a private tmpfs */
     uint32_t caps_major, uvm_major;   /* 0: this machine has none */
 
     int listener;
@@ -97,9 +97,9 @@ bh_node_sooner(bh_ns next, bh_ns at)
     return at && (!next || at < next) ? at : next;
 }
 
-/* Sandboxes of the node's own have numbers that no lease has, counted up from here; a scrub's
- * and a probe's stand side by side, so they are never the same.  One that a crash left behind
- * is ended at the next start like any container that the journal does not know. */
+/* Sandboxes of the node itself have numbers that no lease has, counted up from here; those of scrubs and of
+ * probes lie apart, so they are never the same.  One that a crash left behind is ended at the next start like
+ * any container that is not in the journal. */
 #define BH_SCRUB_LEASES (UINT64_C(1) << 62) /* and the partition */
 #define BH_PROBE_LEASES (UINT64_C(3) << 61) /* and how many probes there were */
 

@@ -25,14 +25,14 @@ enum bh_node_record_kind {
                             itself, and `outcome` is the cause of its end then (0, of before
                             there were two: OVER_CAP) */
     BH_NODE_RECORD_SUSPENDED,      /* a job is frozen and was seen to hold no GPU context */
-    BH_NODE_RECORD_RESUMED,        /* that does not hold any more: it is about to be thawed */
+    BH_NODE_RECORD_RESUMED,        /* it holds its partitions again: it is about to be thawed */
     BH_NODE_RECORD_OWNER,          /* whose the bytes of memory units of a GPU are */
     BH_NODE_RECORD_RECEIPT,        /* a partition was scrubbed, or that failed */
     BH_NODE_RECORD_FORGET_RECEIPT, /* acknowledged */
     BH_NODE_RECORD_CHECKPOINTED,   /* the GPU memory of a job's processes is put aside, or may be */
     BH_NODE_RECORD_RESTORED,       /* it is not any more */
-    BH_NODE_RECORD_REACHED, /* the highest order that was taken; `generation`: in which course of things;
-                        `changes`: bh_node_state.changes */
+    BH_NODE_RECORD_REACHED, /* the highest order that was taken; `generation`: in which epoch; `changes`:
+                             * bh_node_state.changes */
     BH_NODE_RECORD_KINDS
 };
 

@@ -375,7 +375,7 @@ map_list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
         map_list_instead(receipt, tenant, job);
 }
 
-/* Of tenants that are named already, what they left in gaps says no more. */
+/* What tenants that are named already left in gaps adds nothing. */
 static void
 map_list_gap(const struct bh_ownership_gap *gap, struct bh_msg_receipt *receipt)
 {

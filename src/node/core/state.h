@@ -25,7 +25,7 @@ struct bh_order {
     struct bh_msg_outcome outcome; /* when done */
 };
 
-/* What a job's people hear of its isolation. */
+/* The notices of a job's isolation. */
 enum bh_lease_notice { BH_LEASE_UNVERIFIED, BH_LEASE_VERIFIED, BH_LEASE_STOPPED, BH_LEASE_NOTICES };
 
 /* How a lease stands by its isolation checks; node/verify/lease_check.h. */
@@ -85,7 +85,7 @@ struct bh_node_state {
     struct bh_ownership_map ownership; /* whose bytes lie in which memory */
     struct bh_msg_receipt *receipts;   /* not yet acknowledged */
     uint32_t receipt_count, receipt_capacity;
-    uint64_t reached, generation; /* the highest order that was taken, and in which course of things
+    uint64_t reached, generation; /* the highest order that was taken, and in which epoch
                                    * (node/orders/order_watermark.h); 0: none was begun */
     uint64_t changes; /* of the ownership map, ever: never less than before, unless the folder was put back */
     bool unsaved;     /* perhaps an order is */

@@ -14,7 +14,7 @@ void bh_init_streams_open(void);
 /* A terminal of the job's own /dev/pts; both ends close on exec. */
 bool bh_init_terminal(int *ret_master, int *ret_slave);
 
-/* Tell the keeper that this process waits at the start barrier. */
+/* Report to the keeper that this process waits at the start barrier. */
 void bh_init_streams_send_waits(void);
 
 /* Hand the job's terminal to the keeper; the descriptor stays open here. */

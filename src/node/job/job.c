@@ -445,8 +445,8 @@ job_record_suspended(struct bh_node *node, const struct bh_job *job, bool suspen
     return job->suspended == suspended ? BH_OK : bh_state_record(&node->state, &record, err);
 }
 
-/* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox
- * is not put aside: its devices could be others when it goes on. */
+/* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox is not suspended: its
+ * devices could be others when it is resumed. */
 static bool
 job_has_begun(const struct bh_node *node, const struct bh_job *job)
 {

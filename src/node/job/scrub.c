@@ -350,7 +350,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
     scrub_finish(node, scrub);
 }
 
-/* Another run after a pause, or no more. */
+/* Another run after a pause, or the last failure. */
 static void
 scrub_try_later(struct bh_node *node, struct scrub *scrub, bool more)
 {

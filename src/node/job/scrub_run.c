@@ -102,7 +102,7 @@ scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
         kill_for(node, run);
 }
 
-/* The last line that begins with the word, and nothing else in it. */
+/* The last line that begins with the word and has only the report. */
 static bh_rc
 read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report, struct bh_err *err)
 {

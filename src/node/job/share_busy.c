@@ -14,8 +14,8 @@
 
 /* ---- what the driver says ---- */
 
-/* Where each sample counts for one process, their parts come to no more than all of the time, but
- * for rounding.  A driver that counts otherwise is not understood. */
+/* If each sample counts for one process, their shares add up to at most all of the time, except for rounding.
+ * Samples of a driver that counts otherwise are not used. */
 static bool
 is_one_whole(const struct bh_device_samples *samples)
 {

@@ -260,8 +260,7 @@ keeper_wait_for_readers(struct keeper *keeper)
     keeper->output_fd = no_output;
 }
 
-/* All that the job has written before its end, and no more: what it left running has ended,
- * too. */
+/* All that the job has written before its end: processes that it left running have ended, too. */
 static void
 keeper_receive_rest(struct keeper *keeper, int fd)
 {

@@ -33,12 +33,11 @@ struct bh_keeper_streams;
 BH_MUST_USE struct bh_keeper_streams *bh_keeper_streams_open(const char *folder, uint32_t stdio,
                                                              int *ret_init);
 
-/* The job is over and all its output was shown: tell those who are attached, wait for them at
- * most BH_KEEPER_TIMEOUT, and free. */
+/* The job is over and all its output was shown: send its end to attached clients, wait for them at most
+ * BH_KEEPER_TIMEOUT, and free. */
 void bh_keeper_streams_close(struct bh_keeper_streams *streams);
 
-/* The end that the job's standard input is written to; taken over.  Closed when a writer says
- * that there is no more. */
+/* The end that the job's standard input is written to; taken over.  Closed when a writer ends the input. */
 void bh_keeper_streams_input(struct bh_keeper_streams *streams, int fd);
 
 /* The job's terminal, once bulkhead-init has given it, or -1: to be read from. */

@@ -33,7 +33,7 @@ bh_ns bh_orders_tick(struct bh_orders *orders, bh_ns now);
 /* The daemon has the outcome. */
 void bh_orders_acknowledge(struct bh_orders *orders, uint64_t order);
 
-/* Forget all orders from that number on: they are of another course of things (node/session/epoch.h). */
+/* Forget all orders from that number on: they are of another epoch (node/session/epoch.h). */
 void bh_orders_drop(struct bh_orders *orders, uint64_t from);
 
 /* Send every outcome again that was not acknowledged. */

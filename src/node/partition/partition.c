@@ -53,8 +53,8 @@ partition_need_inventory(struct bh_node *node, struct bh_err *err)
     return node->inventory_known ? BH_OK : bh_node_partition_scan(node, err);
 }
 
-/* The instance that we made as this partition, or what is left of it: when its destruction was
- * cut off it has lost its compute instance, and with that its name. */
+/* The instance that this node made as this partition, or what is left of it: after an interrupted destruction
+ * it has no compute instance, and so no name. */
 static bool
 partition_is_that(const struct bh_device_instance *instance, const struct bh_node_partition *partition)
 {
@@ -404,7 +404,7 @@ partition_record_gone(struct bh_node *node, uint64_t partition, struct bh_err *e
     return bh_state_record(&node->state, &record, err);
 }
 
-/* An instance is only destroyed when it is still the one that we made. */
+/* An instance is destroyed only when it is still the one that this node made. */
 static bh_rc
 partition_destroy_instance(struct bh_node *node, const struct bh_node_partition *partition,
                            struct bh_err *err)

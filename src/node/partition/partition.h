@@ -3,8 +3,8 @@
 
 #include "node/core/node.h"
 
-/* Pieces of GPUs that this node made: MIG instances and whole GPUs.  Only GPUs that
- * node.conf allows are changed, only instances in our own journal are destroyed. */
+/* Partitions that this node made: MIG instances and whole GPUs.  Only GPUs that node.conf allows are changed,
+ * and only instances in the node's own journal are destroyed. */
 
 /* Read the GPUs anew.  BH_UNAVAILABLE: no driver; the inventory is then empty. */
 BH_MUST_USE bh_rc bh_node_partition_scan(struct bh_node *node, struct bh_err *err);
@@ -40,8 +40,8 @@ BH_MUST_USE bh_rc bh_node_partition_destroy(struct bh_node *node, uint64_t parti
 BH_MUST_USE bh_rc bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order,
                                           bool *ret_found, struct bh_err *err);
 
-/* After a scan at start, and of a GPU (NULL: all) that answers again: bring what we know up to
- * date, forget what is gone.  Pieces of a GPU that cannot be read stay as they are. */
+/* After a scan at start, and of a GPU (NULL: all) that answers again: update the partitions that are noted,
+ * and forget those that are gone.  Partitions of a GPU that cannot be read stay as they are. */
 BH_MUST_USE bh_rc bh_node_partition_reconcile(struct bh_node *node, const char *gpu, struct bh_err *err);
 
 /* Whether the GPU has instances that this node did not make. */

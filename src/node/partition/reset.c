@@ -223,7 +223,7 @@ reset_record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 
 /* ---- its course ---- */
 
-/* From here on our own children do not open what is reset; the inventory keeps it. */
+/* From here on the node's own children do not open the GPU that is reset; the inventory keeps it. */
 static void
 reset_hide(struct bh_node *node)
 {
@@ -364,8 +364,8 @@ reset_read_status(const struct bh_node *node, int status)
     reset->state = BH_RESET_OVER;
 }
 
-/* One that was killed and does not go sits in the driver: its order is answered, and the GPU
- * stays hidden from our own children, which would end there, too. */
+/* A reset program that was killed and does not end sits in the driver: its order is answered, and the GPU
+ * stays hidden from the node's own children, which would hang there, too. */
 bh_ns
 bh_reset_tick(struct bh_node *node, bh_ns now)
 {

@@ -436,7 +436,7 @@ bh_handover_check(struct bh_node *node, const struct bh_node_partition *partitio
     return rc;
 }
 
-/* The order waits for as long as it is so, and people see why. */
+/* The order waits while that is so, and its submitter sees why. */
 static void
 handover_explain(struct bh_node *node, const char *gpu)
 {
@@ -446,7 +446,8 @@ handover_explain(struct bh_node *node, const char *gpu)
     bh_gpu_error_record(node, gpu, &why);
 }
 
-/* A process that sits in the kernel may never go: then the order fails, as when a stranger has it. */
+/* A process that sits in the kernel may never end: then the order fails, as when a foreign process has the
+ * file. */
 static bool
 handover_wait_while(struct bh_node *node, const char *gpu, bool held)
 {

@@ -14,7 +14,7 @@ struct bh_health_state {
     bh_ns checked_at;  /* monotonic; 0: never */
     bool unresponsive; /* hangs, or is lost */
     char why[200];     /* of one that is away */
-    bool announce;     /* at the next look tell how it is */
+    bool announce;     /* report its state at the next reading */
     enum {
         BH_HEALTH_NOT_GIVEN_UP,
         BH_HEALTH_GIVEN_UP,

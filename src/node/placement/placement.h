@@ -16,7 +16,7 @@ bool bh_placement_makes_instance(const struct bh_node_partition *partition);
 /* The number that stands for the instance of a partition in that slot: of no instance. */
 uint32_t bh_placement_share_gi(uint32_t slot);
 
-/* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
+/* Whether it is frozen and was seen to hold no context: then it does not hold its partitions. */
 bool bh_placement_is_suspended(const struct bh_job *job);
 
 /* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not

@@ -79,9 +79,9 @@ epoch_has(const struct ids *ids, uint32_t id)
     return false;
 }
 
-/* Whether the daemon is in an epoch that this node has not heard of, and where it goes on from:
- * with the first epoch behind the last that both know.  Nothing here has a number from there on,
- * unless the store was put back. */
+/* Whether the daemon is in an epoch that this node does not know, and the first one it continues from: the
+ * first epoch behind the last that both know.  Nothing here has a number from there on, unless the store was
+ * restored. */
 static bool
 epoch_is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
 {

@@ -8,9 +8,9 @@
 #include "wire/message.h"
 #include "wire/stream.h"
 
-/* Passing bytes between the frames of a client and the descriptors of a job, without rights and
- * in the memory below, however much either side sends.  What comes out of a job is a stranger's:
- * a descriptor that it gives is used non-blocking and closed, nothing more. */
+/* Passing bytes between the frames of a client and the descriptors of a job, without rights and in the memory
+ * below, however much either side sends.  A job's bytes and descriptors are untrusted: a descriptor that it
+ * gives is only used non-blocking and closed. */
 
 struct bh_pump {
     int client;     /* frames, both ways */

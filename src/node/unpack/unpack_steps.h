@@ -6,9 +6,9 @@
 #include "image/document.h"
 #include "image/oci_layout.h"
 
-/* The steps of unpacking an image, each in a child of its own within the cell (unpack_sandbox.h).
- * What they tell stands in memory that they share with their parent, who believes none of
- * it but the amounts, and holds texts within bounds. */
+/* The steps of unpacking an image, each in a child of its own within the cell (unpack_sandbox.h).  Their
+ * results are in memory that they share with their parent, which believes only the amounts, and copies texts
+ * within bounds. */
 
 struct bh_unpack_shared {
     bh_rc rc;
@@ -35,8 +35,8 @@ struct bh_unpack_order {
 /* Find the manifest.  With the submitter's rights. */
 int bh_unpack_resolve(void *order);
 
-/* Check the manifest that was found, its configuration and its layers; write to the stage a
- * layout of plain archives, with documents of our own, and the configuration. */
+/* Check the manifest that was found, its configuration and its layers; write to the stage a layout of plain
+ * archives, with documents that Bulkhead makes, and the configuration. */
 int bh_unpack_stage(void *order);
 
 /* Become umoci, which unpacks that layout to rootfs of the stage. */

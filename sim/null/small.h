@@ -16,7 +16,7 @@ bool bh_null_small_free(CUdeviceptr address);
 /* All of a context, under bh_null_lock. */
 void bh_null_small_drop(const struct CUctx_st *context);
 
-/* Without a watcher: the same addresses once more. */
+/* Without a watcher: give the same addresses again. */
 void bh_null_small_begin_anew(void);
 
 extern bool bh_null_small_anew; /* NULL_SMALL_ANEW: no address comes twice */

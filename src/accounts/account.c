@@ -16,7 +16,7 @@
 
 #define ENROLL_NS (UINT64_C(86400) * BH_NS_PER_S)
 
-/* The local account of a name that a stranger gives: NULL where there is none. */
+/* The local account of a name from an unauthenticated request: NULL where there is none. */
 static const struct bh_dir_principal *
 find_account(const struct bh_call *call, const char *typed)
 {

@@ -55,7 +55,7 @@ struct bh_pending {
 enum { BH_ANSWERED_MAX = 4096 };
 struct bh_answered {
     char id[33]; /* "": free */
-    bh_ns until; /* when it cannot be answered any more */
+    bh_ns until; /* when it can no longer be answered */
 };
 
 struct bh_accounts {

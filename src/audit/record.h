@@ -20,8 +20,8 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
  * this order. */
 #define BH_RECORD_ORDER_UNKNOWN "order.unknown"
 
-/* The verb of an outcome that says: nothing waits for the answer to this order any more, since
- * its lease was cancelled or its GPU or node was lost.  The answer may come all the same. */
+/* The verb of an outcome that says: nothing waits for the answer to this order, since its lease was cancelled
+ * or its GPU or node was lost.  The answer may come all the same. */
 #define BH_RECORD_ORDER_ABANDONED "order.abandoned"
 
 /* The verb of an intent that says: of the records below obj.id, of type BH_RECORD_LOG, the log

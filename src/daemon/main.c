@@ -106,7 +106,7 @@ struct daemon_arguments {
     const char *rotate_root;
 };
 
-/* The exit status, or -1 to go on. */
+/* The exit status, or -1 to continue. */
 static int
 daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 {
@@ -412,7 +412,7 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
     return daemon_serve_socket(program, err); /* the last: a client that reaches it finds the rest there */
 }
 
-/* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */
+/* Wait for SIGTERM or SIGINT; the owner sends one when it cannot continue. */
 static void
 daemon_wait_for_end(int signal_fd)
 {

@@ -284,8 +284,8 @@ peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[
     return true;
 }
 
-/* Whether it is to be reported.  Root always may stay: the library takes some more than
- * there are places.  That strangers give way is no news. */
+/* Evict a connection for a newcomer; true: report it.  Root may always stay: the library takes some more than
+ * there are places.  Evictions of unknown clients are not reported. */
 static bool
 peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
             struct bh_crowding *ret_crowding)

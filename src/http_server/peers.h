@@ -7,15 +7,15 @@
 #include "http_server/places.h"
 #include "ports/http.h"
 
-/* The open connections of a server: no client may hold more than a share of them, take
- * for ever to send its request, or take the places of others.
+/* The open connections of a server: no client may hold more than a share of them, take for ever to send its
+ * request, or take the places of others.
  *
- * A connection is a stranger's until a request on it was made by a known principal (bh_peers_authenticated);
+ * A connection is anonymous until a request on it was made by a known principal (bh_peers_authenticated);
  * local root is known from the beginning.  Where a newcomer finds no place, a client gives one back
- * (net/places.h): that connection is shut down.  Where none does, the newcomer's first request is
- * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never
- * is idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few
- * seconds and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
+ * (net/places.h): that connection is shut down.  Where none does, the newcomer's first request is to be
+ * refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is
+ * idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few seconds
+ * and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
 struct bh_peers;
 struct sockaddr;
 
@@ -37,7 +37,7 @@ struct bh_connection {
 
 struct bh_peers_limits {
     struct bh_places_limits places;
-    bh_ns head;              /* from the end of a reply to the end of a stranger's next head */
+    bh_ns head;              /* from the end of a reply to the end of an unknown client's next head */
     bh_ns request;           /* and to the end of any next request */
     bh_http_crowded crowded; /* called of who gives a place back or gets none; may be NULL */
 };

@@ -26,7 +26,7 @@ struct bh_place {
     uint64_t holder; /* the owner that it counts for: the same, but on HTTPS the principal, once known */
     bh_ns since;     /* it is in this state; of what is received: its end of waiting */
     enum bh_place_state state;
-    bool known; /* no stranger's */
+    bool known; /* not anonymous */
 };
 
 struct bh_places_limits {
@@ -35,8 +35,8 @@ struct bh_places_limits {
     uint32_t most_each; /* of a Unix user or an address block */
 };
 
-/* An answer that is sent for longer than this has a client that does not take it; a stranger that
- * has waited so long is not just about to ask. */
+/* An answer that is sent for longer than this has a client that does not take it; an unknown client that has
+ * waited so long is not just about to send a request. */
 #define BH_PLACES_SLOW_NS (5 * BH_NS_PER_S)
 #define BH_PLACES_STALE_NS (2 * BH_NS_PER_S)
 

@@ -23,7 +23,7 @@ enum {
     SHARE_OF_ONE = 2,   /* none but root holds more than half of the connections */
     RESERVED = 4,       /* a quarter is for those who are known */
     DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
-    HEAD_S = 15,        /* a stranger's head at most this */
+    HEAD_S = 15,        /* limit for the head of an unknown client */
     BEYOND = 2,
     BEYOND_LEAST = 32 /* connections that are being closed, and are not yet */
 };

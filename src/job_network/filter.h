@@ -20,7 +20,7 @@ struct bh_filter_change {
 /* Whether the program runs at all: BH_UNAVAILABLE with what to do. */
 BH_MUST_USE bh_rc bh_filter_check(const char *program, struct bh_err *err);
 
-/* Start a transaction with the rules in `text`; other work goes on meanwhile. */
+/* Start a transaction with the rules in `text`; the caller continues meanwhile. */
 BH_MUST_USE bh_rc bh_filter_begin(const char *program, const char *text, size_t length,
                                   struct bh_filter_change *ret_change, struct bh_err *err);
 /* Wait for its end.  BH_CONFLICT: nothing was changed; the message is the first line that nft

@@ -26,7 +26,7 @@ struct kernel {
     int changes;                 /* descriptor: any program's changes of the packet filter */
     struct bh_network_job *jobs; /* attached */
     uint32_t count;
-    uint64_t table; /* as we made it; 0: none */
+    uint64_t table; /* as this program made it; 0: none */
     bool guarded;   /* it has the guard */
 };
 
@@ -320,7 +320,7 @@ kernel_set_of(const struct attaching *a, const char *family, const char *setting
     return bh_netns_setting(path) ? bh_netns_set(path, "1", err) : BH_OK;
 }
 
-/* Our end: it forwards, and its source addresses are held against the routes besides. */
+/* The machine's end: it forwards, and its source addresses are also checked against the routes. */
 static bh_rc
 kernel_set_up_here(const struct attaching *a, struct bh_err *err)
 {
@@ -587,7 +587,7 @@ kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_count
         return rc;
     count = kernel_denied(kernel, slot);
     *ret_counters = (struct bh_network_counters){
-        /* what we sent it received */
+        /* what the machine sent, the job received */
         .rx_bytes = here.tx_bytes,     .rx_packets = here.tx_packets, .tx_bytes = here.rx_bytes,
         .tx_packets = here.rx_packets, .denied_bytes = count.bytes,   .denied_packets = count.packets,
     };

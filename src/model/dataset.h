@@ -10,7 +10,7 @@
 
 enum bh_dataset_kind { BH_DATASET_DATA, BH_DATASET_MODEL, BH_DATASET_KINDS };
 
-/* What becomes of a job that runs when it may not have the dataset any more. */
+/* What becomes of a running job that loses access to the dataset. */
 enum bh_dataset_expiry { BH_DATASET_KEEP, BH_DATASET_STOP, BH_DATASET_EXPIRIES };
 
 /* What a grant may give, a bit each. */

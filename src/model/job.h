@@ -59,7 +59,7 @@ enum bh_end_cause {
     BH_END_TENANT_REMOVED,
     BH_END_DEADLINE,  /* it could not end by its deadline, or had not */
     BH_END_MOVED,     /* to start again on other GPUs, where room is kept for it */
-    BH_END_DATASET,   /* it may not have a dataset that it mounts (any more) */
+    BH_END_DATASET,   /* it may not, or no longer, have a dataset that it mounts */
     BH_END_GPU_FAULT, /* its GPU, or the instance it had, had a fault */
     BH_END_DRAINED,   /* an operator empties its GPU or node now */
     BH_END_OVER_CAP,  /* it had more GPU memory than its share allows, and its SKU ends it for that */

@@ -14,9 +14,8 @@
 #include "model/share.h"
 #include "model/sign_in.h"
 
-/* The site file: everything an administrator declares, as `bulkhead apply -f`
- * takes it and `bulkhead get site` gives it back.  It is applied whole: what it
- * does not name any more is removed. */
+/* The site file: everything an administrator declares, as `bulkhead apply -f` takes it and `bulkhead get
+ * site` gives it back.  It is applied as a whole: what it no longer names is removed. */
 
 /* A quota of one SKU, in partitions, or of one GPU model, in GPUs. */
 struct bh_site_quota {

@@ -30,7 +30,7 @@ enum {
 
 /* Who asks. */
 struct bh_rate_key {
-    bool known;     /* a principal, by its id; else a stranger: */
+    bool known;     /* a principal, by its id; else an unknown caller: */
     uint64_t id;    /* a Unix user's id, or a hash of an address block */
     uint32_t times; /* of the configured rate: 1, or BH_RATE_ADMIN */
 };

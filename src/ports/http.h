@@ -81,7 +81,7 @@ struct bh_reply {
     struct bh_header headers[BH_REPLY_HEADERS_MAX]; /* extra ones, or instead of
                                     Cache-Control: no-store */
     uint32_t header_count;
-    bool known;                /* it is known who asked: the connection is no stranger's */
+    bool known;                /* the caller is known: the connection is not anonymous */
     uint32_t principal;        /* the principal that asked; 0: none with a number */
     char who[BH_WHO_TEXT];     /* and by which name, for the log */
     struct bh_buf body;        /* grows up to 64 MiB; released by the server */

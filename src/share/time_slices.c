@@ -354,9 +354,9 @@ slices_probe(const struct bh_time_slices *slices, struct entity *entity, uint64_
     entity->probe_ns = now_ns < last_ns ? slices_least(entity->probe_ns, last_ns) : entity->probe_ns;
 }
 
-/* What does not end may wait for what is not submitted yet: a collective of several processes or
- * GPUs, of which the time slice's end cut off a part.  So it goes on beside the others, and now and then
- * it is tried whether it can end.  Not one that is throttled: it gets no more for being stuck. */
+/* A time slice that does not end may wait for work that is not submitted yet: a collective of several
+ * processes or GPUs, of which the end of the time slice cut off a part.  So it continues beside the others,
+ * and is tried again now and then.  Not for a throttled member: it gets no more time for being stuck. */
 static void
 slices_be_stuck(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {

@@ -34,9 +34,9 @@ enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
 
 struct bh_time_slices_options {
     uint64_t round_ns; /* all that want have a time slice in about so long; 0: 40 ms */
-    uint64_t stuck_ns; /* a time slice that does not end within it no longer keeps others out, and
-                          goes on beside them for as long; 0: 10 s */
-    uint64_t rest_ns;  /* a quantum goes on while its member is idle for no longer; 0: 1 s */
+    uint64_t stuck_ns; /* a time slice that does not end within it no longer keeps others out, and continues
+                        * beside them for as long; 0: 10 s */
+    uint64_t rest_ns;  /* a quantum continues while its member is idle for no longer; 0: 1 s */
 };
 
 struct bh_time_slices_member {
@@ -75,9 +75,9 @@ void bh_time_slices_want(struct bh_time_slices *slices, uint64_t now_ns, uint32_
 /* Nothing of it is left on its GPUs: the end of a time slice that is ENDING, otherwise nothing. */
 void bh_time_slices_drained(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* Nothing of it is left on its GPUs and nothing more comes in this time slice, though it wants: what is
- * left of a time slice that is CONTENDED is too short for what it has to do.  The time slice is over, or,
- * where none that waits comes before it, goes on with another end. */
+/* Nothing of it is left on its GPUs and nothing more comes in this time slice, although it has work: the rest
+ * of a CONTENDED time slice is too short for it.  The time slice is over, or continues with another end where
+ * no waiting member comes before it. */
 void bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* It wants no more: its time slice ends, whatever time it had left; a quantum after the rest that it
@@ -107,10 +107,10 @@ enum bh_time_slice bh_time_slices_state(const struct bh_time_slices *slices, uin
  * latency member may cut short: what is submitted far ahead would keep that one waiting. */
 uint64_t bh_time_slices_until_ns(const struct bh_time_slices *slices, uint32_t index);
 
-/* What it was charged so far, of one GPU's time; a time slice that goes on is not in it. */
+/* What it was charged so far, of one GPU's time, without the present time slice. */
 uint64_t bh_time_slices_used_ns(const struct bh_time_slices *slices, uint32_t index);
 
-/* The same with the time slice that goes on. */
+/* The same with the present time slice. */
 uint64_t bh_time_slices_granted_ns(const struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* Whether its time slice did not end in time, so that others run beside it.  Its state is CONTENDED then,

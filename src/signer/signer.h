@@ -44,8 +44,8 @@ void bh_signer_close(struct bh_signer *signer); /* wipes the key */
  *   BH_CONFLICT  an older key was not retired yet; failures of files */
 BH_MUST_USE bh_rc bh_signer_rotate(struct bh_signer *signer, struct bh_err *err);
 
-/* The key before does not sign any more: its file and its name are removed.  BH_NOT_FOUND: there is
- * neither; failures of files. */
+/* The previous key no longer signs: remove its file and its name.  BH_NOT_FOUND: there is neither; failures
+ * of files. */
 BH_MUST_USE bh_rc bh_signer_retire(struct bh_signer *signer, struct bh_err *err);
 
 /* Answer one question.  Everything in it is checked. */

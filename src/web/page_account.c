@@ -111,7 +111,7 @@ account_read_sessions(bh_json_value list, struct bh_arena *arena, struct bh_sess
     return count;
 }
 
-/* The session is none any more: the cookie goes, and the person signs in again. */
+/* The session is over: remove the cookie, and let the user sign in again. */
 static bool
 account_handler_is_over(struct bh_page *page, const struct bh_api_response *response)
 {

@@ -22,8 +22,8 @@ command_line_handler_is_word(const char *text, size_t most)
     return length > 0 && length <= most && text[length] == '\0';
 }
 
-/* What the command line put into the address, which a stranger may have made; false when it
- * is not such. */
+/* The command line's parameters in the address, which an attacker may have made; false when they are not
+ * well-formed. */
 static bool
 read_command_line(const struct bh_page *page, struct bh_command_line_view *ret_view, uint16_t *ret_port)
 {

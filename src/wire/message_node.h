@@ -192,7 +192,7 @@ struct bh_msg_health {
     char gpu[BH_UUID_MAX];
     uint32_t fault, xid, gi; /* gi 0xffffffff: the whole GPU */
     uint64_t at_ns;          /* when it happened, or was seen */
-    uint64_t partition;      /* our partition that is that instance; 0: none */
+    uint64_t partition;      /* the node's partition that is that instance; 0: none */
     uint32_t recovery;       /* enum bh_gpu_recovery as the driver says; others: not known */
     uint32_t sign;           /* enum bh_health_rule */
     char why[200];

@@ -215,7 +215,7 @@ log_rows_number_in(const struct documents *documents, const struct bh_document_r
     return bh_slice_u64(value, &number) ? number : UINT64_MAX;
 }
 
-/* Whether the log's first records speak of it, and it will not change any more. */
+/* Whether the log's first records are about it, and it no longer changes. */
 static bool
 log_rows_is_final(const struct documents *documents, uint64_t number)
 {
@@ -228,8 +228,8 @@ log_rows_is_final(const struct documents *documents, uint64_t number)
     return store->ops->get_job(store->self, number, log_rows_check_end, &end, &unused) == BH_OK && end.seen;
 }
 
-/* What goes on a page behind `after`: the older revisions may go between two pages, so each of these,
- * which come last, counts by its own number. */
+/* Revisions, which come last, continue behind `after`: older ones may be removed between two pages, so each
+ * counts by its own number. */
 static void
 log_rows_put_document(struct documents *documents, const struct bh_document_row *row)
 {

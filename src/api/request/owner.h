@@ -210,9 +210,9 @@ struct bh_owner_ops {
     /* BH_UNAVAILABLE while the owner is stopping. */
     bh_rc (*ask)(void *self, bh_question question, void *question_self, struct bh_err *err);
     bh_rc (*ask_forecast)(void *self, bh_forecast_question question, void *question_self, struct bh_err *err);
-    /* Queue a record of a request that the API itself turned away: a denied read (`err->rc` BH_DENIED, with
-     * the verdict's rule) or a body that could not be understood, from a principal that is known; or of a
-     * stranger on the socket (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
+    /* Queue a record of a request that the API itself refused, without waiting: a denied read (BH_DENIED,
+     * with the verdict's rule) or a malformed body, from a known principal; or any request of an unknown Unix
+     * user on the socket (BH_UNAUTHENTICATED; principal 0, the uid in the subject). */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
                     const struct bh_err *err);
     /* Count credentials that are unknown, of the token whose id they have, or 0.  Does not wait. */

@@ -26,7 +26,7 @@ struct bh_work_keys {
 struct bh_work {
     enum bh_work_kind kind;
     bool owner;                       /* the owner thread does it */
-    const struct bh_request *request; /* REQUEST: lives until its worker goes on; or NULL, and its keys: */
+    const struct bh_request *request; /* REQUEST: lives until its worker continues; or NULL, and its keys: */
     const struct bh_work_keys *keys;
     const char *operation;   /* REQUEST: its name, once it is known who calls; else NULL */
     uint32_t principal, uid; /* who calls then; the uid of a peer without a principal */

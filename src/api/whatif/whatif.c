@@ -429,7 +429,7 @@ whatif_send_all(struct bh_simulation *simulation, const struct whatif_question *
     return rc;
 }
 
-/* How the job asked about stands before time goes on. */
+/* Read the state of the job in question before time advances. */
 static void
 whatif_read_subject(struct bh_outcome *outcome, const struct whatif_question *q)
 {

@@ -10,7 +10,7 @@
 struct bh_https_options {
     const char *server;        /* "https://host:port" */
     const char *ca_file, *pin; /* NULL: the system's authorities, no pin */
-    const char *cert, *key;    /* files that show who we are; NULL: none */
+    const char *cert, *key;    /* files that identify the user; NULL: none */
     bh_http_sink sink;
     void *self;
     bool (*idle)(void *self); /* NULL: never asked */

@@ -45,9 +45,9 @@ void bh_access_expect(struct bh_core *core, const uint8_t digest[32], const stru
 BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_allowed,
                                   struct bh_err *err);
 
-/* The same start said again to a node, some time after.
- *   BH_DENIED       it may not have its datasets any more; the job ends at the next commit
- *   BH_UNAVAILABLE  nor that, and too many end so already: the start has failed */
+/* Send the same start to a node again, some time later.
+ *   BH_DENIED       it may no longer have its datasets; the job ends at the next commit
+ *   BH_UNAVAILABLE  the same, and too many jobs end so already: the start has failed */
 BH_MUST_USE bh_rc bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
                                   const struct bh_job_view *view, const struct bh_job_spec *spec,
                                   struct bh_err *err);

@@ -8,9 +8,9 @@
 
 /* Checkpoints of the audit log, from the signer.
  *
- * The signer is asked while records go on: the question carries what was appended since it
- * signed last (audit/range.h), the answer is put into a later transaction.  Without a signer
- * records go on and checkpoints wait.  Owner thread only. */
+ * The signer is asked while more records are written: the request carries what was appended since its last
+ * signature (audit/range.h), the answer is put into a later transaction.  Without a signer records are still
+ * written, and checkpoints wait.  Owner thread only. */
 struct bh_checkpoints {
     /* set by the owner before bh_checkpoints_open */
     struct bh_signing signing;

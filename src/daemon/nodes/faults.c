@@ -72,7 +72,7 @@ send_fault(struct bh_core *core, const struct faults_report *report, struct bh_e
     return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc; /* it is too late for it */
 }
 
-/* It answers, and the driver wants no reboot any more. */
+/* It answers, and the driver no longer wants a reboot. */
 static bh_rc
 faults_report_recovered(struct bh_core *core, struct faults_report *report, struct bh_err *err)
 {
@@ -168,7 +168,7 @@ faults_may_record(struct bh_core *core, struct faults_report *report)
     return capacity;
 }
 
-/* A GPU that is being dealt with already, and that no lease has any more, reports nothing new. */
+/* A GPU that is being handled already, and that no lease has, reports nothing new. */
 static bool
 faults_is_redundant(const struct faults_report *report)
 {

@@ -386,7 +386,7 @@ orders_object_of(const struct bh_effect *effect)
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
-/* Whether the node's words go with the record: why a job did not begin, go on, or make way. */
+/* Whether the record has the node's explanation: why a job did not begin, resume or make way. */
 static bool
 orders_has_explanation(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
 {
@@ -423,7 +423,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const st
     }
     if (awaited)
         rc = bh_core_step(core, &entry, &event, err);
-    /* The answer to an older question: no event any more, but what was ordered was done. */
+    /* The answer to an older order: no event, but what was ordered was done. */
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
         rc = bh_core_record(core, &entry, (bh_rc)outcome->rc, err);
     return rc == BH_OK ? bh_failures_put(core, &failure, err) : rc;

@@ -82,7 +82,7 @@ struct bh_owner_thread {
     struct bh_mutex mutex;
     struct owner_request *first, **last;
     struct bh_queued_refusal *refusals;
-    uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
+    uint32_t refusal_count, unknown_count;     /* the latter are of unknown users */
     uint64_t unknown_more;                     /* that found no room */
     struct bh_unauthenticated unauthenticated; /* wrong credentials */
     bool stopping;
@@ -168,9 +168,9 @@ owner_port_ask_forecast(void *self, bh_forecast_question question, void *questio
     return owner_port_ask(self, owner_run_forecast_question, &request, err);
 }
 
-/* Of who is not known the kernel says which Unix user it is, and that is a record.  Over HTTPS
- * there is an address at most, which no record holds: that is none.  Nor is a stranger's request
- * that came too often, so that its rate bounds this, too. */
+/* The kernel gives the Unix user of an unknown caller on the socket, and that is recorded.  Over HTTPS there
+ * is an address at most, which no record holds: so there is none.  Nor is there one of an unknown caller's
+ * request that came too often, so that the caller's rate bounds these records, too. */
 static bool
 owner_is_for_a_record(const struct bh_caller *caller, bh_rc rc)
 {
@@ -645,7 +645,7 @@ owner_abandon_when_idle(struct bh_owner_thread *owner)
         owner_fail_batch(owner, NULL, &err);
 }
 
-/* The thread ends: nothing waits for it any more, now or later. */
+/* The thread ends: refuse all that waits for it, now and later. */
 static void
 owner_refuse_pending(struct bh_owner_thread *owner)
 {

@@ -63,8 +63,8 @@ struct bh_forecast_series {
 /* How many rows an engine's site takes now. */
 uint32_t bh_forecast_series_needed(const struct bh_engine *engine);
 
-/* Take the values at `now_ns`; what is not there any more loses its row.  Times before the
- * last are passed over.  `max` must be at least bh_forecast_series_needed(). */
+/* Take the values at `now_ns`; objects that no longer exist lose their row.  Times before the last are
+ * ignored.  `max` must be at least bh_forecast_series_needed(). */
 void bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_engine *engine,
                                 uint64_t now_ns);
 

@@ -47,10 +47,10 @@ struct bh_future_options {
 
 /* Why a run came back. */
 enum bh_future_end {
-    BH_FUTURE_MORE,    /* the budget is used up: run it again to go on */
+    BH_FUTURE_MORE,    /* the budget is used up: run it again to continue */
     BH_FUTURE_FULL,    /* a table is full: grow the copy, set `engine`, run again */
     BH_FUTURE_DONE,    /* what was waited for has happened */
-    BH_FUTURE_QUIET,   /* nothing will happen any more */
+    BH_FUTURE_QUIET,   /* nothing more will happen */
     BH_FUTURE_HORIZON, /* nothing before the horizon */
     BH_FUTURE_ENDS
 };

@@ -275,7 +275,7 @@ health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
     return false;
 }
 
-/* Destroy what is idle.  True: nothing stands any more, but what would not go. */
+/* Destroy what is idle.  True: nothing is left, except what could not be destroyed. */
 static bool
 health_empty(struct work *work, uint32_t slot)
 {

@@ -27,8 +27,8 @@ void bh_health_serviced(struct work *work, const struct bh_ev_serviced *answer);
 /* People say that it is well again: it is tested and watched before it gets work. */
 void bh_health_clear(struct work *work, uint32_t gpu);
 
-/* Go on with those that wait to be emptied, reset or tested; at a tick also with those whose
- * time has come. */
+/* Continue with GPUs that wait to be emptied, reset or tested; at a tick also with those whose time has
+ * come. */
 void bh_health_advance(struct work *work, bool tick);
 
 /* Why the lease cannot stay where it is, by faults of its GPUs; NONE: it can. */

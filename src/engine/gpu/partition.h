@@ -50,8 +50,7 @@ void bh_partition_set_stuck(struct work *work, uint32_t partition);
 enum { BH_UNCLEAN_TRIES = 6 };
 void bh_partition_set_unclean(struct work *work, uint32_t partition);
 
-/* A carved decided that is unclean and has no lease any more is kept, as one that could not be
- * destroyed. */
+/* An unclean partition that has no lease is kept, like one that could not be destroyed. */
 void bh_partition_quarantine(struct work *work, uint32_t partition);
 
 /* The unclean partitions of a GPU are tried again like any other that is stuck.  An operator asks

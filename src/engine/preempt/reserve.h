@@ -49,8 +49,8 @@ bool bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_
 bool bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *walk,
                         struct bh_decision *ret_decision);
 
-/* The first time that a reservation could not stand any more though nothing happens: one of
- * those ends that it counts on; UINT64_MAX without reservations. */
+/* The first time at which a reservation may become invalid without any event: the end of a job that it counts
+ * on; UINT64_MAX without reservations. */
 uint64_t bh_reserve_until_ns(const struct bh_engine *engine);
 
 /* Whether what is remembered of the node's (slot) leases' ends is true. */

@@ -57,7 +57,7 @@ struct bh_ev_lease {
     enum bh_outcome_kind outcome;
     uint32_t rc;
     uint64_t at_ns;        /* engine time, STARTED: when it began; 0: now */
-    bool elsewhere;        /* STARTED that failed: it is tried once more, elsewhere where it can be */
+    bool elsewhere;        /* STARTED that failed: it is tried again, elsewhere if possible */
     bool refused, scratch; /* for what it asks for: other nodes only; for scratch: it waits (avoid.h) */
 };
 
@@ -169,7 +169,7 @@ enum bh_decision_kind {
                         STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,   /* that room will not come free after all */
     BH_DO_RESERVE,   /* room (partitions) is kept from at_ns on for one who must wait; anew or not */
-    BH_DO_UNRESERVE, /* that room is not kept any more */
+    BH_DO_UNRESERVE, /* that capacity is no longer reserved */
     BH_DO_WARM,      /* a partition is carved for the job that comes first: no job, no lease */
     BH_DO_CLEAR,     /* an idle partition goes, because another layout was declared */
     BH_DECISION_KINDS

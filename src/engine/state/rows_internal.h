@@ -45,8 +45,8 @@ struct tenant {
     uint8_t removed, unused[3];
 };
 
-/* A row of the ledger: what a tenant used by itself, in parts * ns. It outlives the tenant,
- * and a tenant that is declared again goes on with it. */
+/* A row of the ledger: a tenant's own use, in parts * ns.  It outlives the tenant, and a tenant that is
+ * declared again continues with it. */
 struct metered {
     uint64_t id; /* the tenant's */
     uint32_t next_free, unused;

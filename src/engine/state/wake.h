@@ -12,9 +12,9 @@ void bh_wake_class(struct bh_engine *engine, uint32_t class);
 /* Something freed up that could help a waiting job. */
 void bh_wake_queue(struct bh_engine *engine);
 
-/* The tenant (slot) took room.  That helps no other, unless a guarantee says something of it: what
- * was kept back is in use now, others of the tenant are no longer protected, or do not come
- * first any more; or room is reserved, and another tenant comes first now. */
+/* The tenant (slot) took capacity.  That helps no other, except through guarantees: capacity that was kept
+ * back is in use now, or others of the tenant are no longer protected or no longer come first; or through a
+ * reservation, when another tenant comes first now. */
 void bh_wake_after_taking(struct bh_engine *engine, uint32_t tenant);
 
 /* An event could help the jobs pending below the tenant (slot), by limits and guarantees, or by the jobs that

@@ -375,7 +375,7 @@ map_list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
         map_list_instead(receipt, tenant, job);
 }
 
-/* What tenants that are named already left in gaps adds nothing. */
+/* List the tenants of the gap that are not named yet. */
 static void
 map_list_gap(const struct bh_ownership_gap *gap, struct bh_msg_receipt *receipt)
 {

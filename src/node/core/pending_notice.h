@@ -18,7 +18,7 @@ struct bh_pending_notice {
     bool logged;   /* the node's log has it, no daemon was connected yet */
 };
 
-/* It was seen once more. */
+/* It was seen again. */
 void bh_pending_notice_add(struct bh_pending_notice *notice);
 
 /* How often it was, when that is to be reported now; else 0.  `ret_log`: the node's log is to have it,

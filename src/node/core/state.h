@@ -71,7 +71,7 @@ struct bh_job {
     struct {
         uint64_t memory_bytes;
         uint32_t pids;
-    } ordered;              /* 0: not known any more */
+    } ordered;              /* 0: no longer known */
     uint64_t scratch_bytes; /* likewise */
 };
 

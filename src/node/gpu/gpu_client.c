@@ -335,8 +335,8 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
     return client;
 }
 
-/* A child that was just killed ends at once, unless it sits in the driver.  Wait for it: otherwise systemd
- * finds it beside the node's successor. */
+/* A child that was just killed ends at once, unless it sits in the driver.  Wait for it: otherwise it still
+ * runs when systemd restarts the node. */
 static void
 gpu_await_abandoned(struct bh_gpu_client *client)
 {

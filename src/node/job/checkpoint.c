@@ -374,7 +374,7 @@ checkpoint_end_restore(struct bh_node *node, struct operation *operation,
     operation->step = OVER;
 }
 
-/* A job whose processes cannot go on ends, and says why. */
+/* A job whose processes cannot continue ends, and says why. */
 static void
 checkpoint_end_job(struct bh_node *node, const struct operation *operation)
 {
@@ -514,7 +514,7 @@ checkpoint_hold(uint64_t lease, const char *why, bool *ret_held, struct bh_err *
     return BH_OK;
 }
 
-/* Nothing of it is on the GPU any more, or there never was: freeze it, and look. */
+/* Freeze a job that has nothing on the GPU; if it still holds the GPU, undo the save. */
 static bh_rc
 checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_held, struct bh_err *err)
 {

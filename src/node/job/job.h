@@ -30,7 +30,7 @@ BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *st
  * report the end once it is one. */
 void bh_job_check(struct bh_node *node, struct bh_job *job);
 
-/* The daemon has the end on disk, or does not know the lease any more. */
+/* The daemon has the end on disk, or no longer knows the lease. */
 void bh_job_forget(struct bh_node *node, uint64_t lease);
 
 /* Its processes that have a context on one of its partitions, and what they hold; `count` may be more

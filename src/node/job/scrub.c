@@ -23,8 +23,8 @@
 
 enum { LEAST_PERCENT = 80 };
 
-/* What did not end is done again after a pause that doubles.  A helper that takes too long has had
- * its time, and is tried once more. */
+/* A run that did not end is repeated after a pause that doubles.  A helper that took too long is tried only
+ * once more. */
 enum { INTERRUPTIONS_MAX = 4, TIMEOUTS_MAX = 2 };
 #define PAUSE_FIRST (100 * BH_NS_PER_MS)
 #define PAUSE_MOST (2 * BH_NS_PER_S)

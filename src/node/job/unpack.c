@@ -449,7 +449,7 @@ unpack_start_job(struct bh_node *node, const struct bh_msg_start *start, bh_rc r
     bh_order_answer_with(node, &pending, rc, false);
 }
 
-/* Take the order back, end what runs for it, and go on with it or not. */
+/* Take the order back, end what runs for it, and continue with it if `rc` allows. */
 static void
 unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 {

@@ -133,7 +133,7 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
     return BH_OK;
 }
 
-/* A job that runs has its place even where no partition stands there any more. */
+/* A running job keeps its placement even when its partition no longer exists. */
 static bh_rc
 partition_check_holders(const struct bh_node *node, const struct bh_node_partition *wanted,
                         struct bh_err *err)

@@ -34,8 +34,8 @@ int bh_reset_fd(const struct bh_node *node);
 /* Whether the program runs for that order. */
 bool bh_reset_runs(const struct bh_node *node, uint64_t order);
 
-/* Whether the GPU answers and wants nothing any more.  BH_IO, with what it wants; else as
- * the device port's health. */
+/* Whether the GPU answers and wants no further reset or reboot.  BH_IO, with what it wants; else as the
+ * device port's health. */
 BH_MUST_USE bh_rc bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err);
 
 #endif

@@ -259,7 +259,7 @@ helper_sandbox_reap(struct bh_helper_sandbox *helper)
     *helper = (struct bh_helper_sandbox){ .used = false };
 }
 
-/* Whether nothing of it runs any more; what does is killed. */
+/* Whether nothing of it runs; kill what does. */
 static bool
 sandbox_has_gone(struct bh_node *node, const struct bh_helper_sandbox *helper)
 {

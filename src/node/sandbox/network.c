@@ -426,7 +426,7 @@ network_item_of(const struct attached *attached, bool final)
     };
 }
 
-/* What cannot be read any more is as it was. */
+/* Counters that can no longer be read keep their last value. */
 static void
 network_count(const struct bh_networks *networks, struct attached *attached)
 {
@@ -600,7 +600,7 @@ bh_networks_close(struct bh_networks *networks)
     free(networks);
 }
 
-/* A job that has a network of which nothing can be read has none any more: it is cut off. */
+/* A job whose network cannot be read has lost it: it is cut off. */
 static void
 network_adopt(struct bh_node *node, const struct bh_job *job)
 {

@@ -464,7 +464,7 @@ struct node_options {
     bool json;
 };
 
-/* -1: go on; else the exit status. */
+/* -1: continue; else the exit status. */
 static int
 node_read_options(int argc, char **argv, struct node_options *options)
 {

@@ -223,7 +223,7 @@ report_reclaim(struct bh_node *node)
     }
 }
 
-/* Whether a GPU can be read, or has no instances of others any more, that the last inventory did not
+/* Whether a GPU is whole now (it can be read, and has no foreign instances) that the last inventory did not
  * have whole. */
 static bool
 report_has_unreported(const struct bh_node *node)

@@ -53,7 +53,7 @@ BH_MUST_USE bh_rc bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner 
 /* Fetch that manifest's blobs.  As bh_pull_resolve. */
 BH_MUST_USE bh_rc bh_pull_fetch(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_err *err);
 
-/* Nothing is fetched any more: credentials and relay go. */
+/* The fetch is over: remove credentials and relay. */
 void bh_pull_end(struct bh_pull *pull);
 
 #endif

@@ -14,7 +14,7 @@ struct bh_unpack_shared {
     bh_rc rc;
     struct bh_err err;
     struct bh_image_blob manifest; /* by bh_unpack_resolve, or pull_steps.h */
-    bool resolved;                 /* that is one, and no index any more */
+    bool resolved;                 /* that is a manifest, and no longer an index */
     uint64_t total_bytes;          /* of its configuration and layers, as it says */
     _Atomic uint64_t read_bytes;   /* of these, by bh_unpack_stage */
     uint64_t bytes;                /* of the layers' archives, by bh_unpack_stage */

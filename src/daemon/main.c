@@ -201,7 +201,7 @@ daemon_open_core(struct daemon_program *program, struct bh_err *err)
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
     program->signing = bh_signing_process_new(&program->config);
-    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* who opens says what lacks */
+    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* opening it reports a fault */
     core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_crash_open(core, version, err);
     if (rc != BH_OK)

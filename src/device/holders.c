@@ -29,7 +29,7 @@ static const struct {
 #undef BH_GPU_HOLDER
 };
 
-/* ---- who holds what ---- */
+/* ---- which process holds what ---- */
 
 /* Whether a path is the GPU's node, or a capability of one of its instances. */
 static bool

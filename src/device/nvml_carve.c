@@ -165,8 +165,8 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
     return BH_OK;
 }
 
-/* Monitoring programs hold an instance for moments: try twice more.  Who holds it longer is
- * waited for by the node, which has other things to do meanwhile. */
+/* Monitoring programs hold an instance for moments: try twice more.  The node waits for programs that hold it
+ * longer, because it has other things to do meanwhile. */
 static nvmlReturn_t
 carve_destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
 {

@@ -124,8 +124,8 @@ bh_rc bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_eve
 /* nvml_health.c */
 bh_rc bh_nvml_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err);
 
-/* Put who uses the GPU into the error's hint: processes that the driver lists, and
- * those with its node open (monitoring programs are only found this way). */
+/* Put the programs that use the GPU into the error's hint: processes that the driver lists, and those with
+ * its node open (monitoring programs are only found this way). */
 bh_rc bh_nvml_blame(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_err *err);
 
 #endif

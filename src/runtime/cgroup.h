@@ -67,7 +67,7 @@ BH_MUST_USE bh_rc bh_cgroup_has(const struct bh_cgroup_host *host, const char *p
 
 struct bh_cgroup_call {
     int number;                            /* of the signal */
-    bool (*wanted)(void *self, pid_t pid); /* who gets it; NULL: all */
+    bool (*wanted)(void *self, pid_t pid); /* which process gets it; NULL: all */
     void *self;
 };
 

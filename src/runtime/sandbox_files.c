@@ -17,7 +17,7 @@ enum { PATH_SIZE = 512, DEV_PREFIX = 5 }; /* "/dev/" */
 
 struct dev {
     int fd;
-    uid_t owner; /* root of the sandbox, who puts mounts there */
+    uid_t owner; /* root of the sandbox, which mounts there */
 };
 
 /* What exists is of an earlier try of the same start. */

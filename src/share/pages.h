@@ -64,8 +64,8 @@ int bh_share_pages_assign(struct bh_share_pages *pages, struct bh_share_owner ow
  * page says what cannot be, or does not come to rest; the slot is not given again. */
 bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 
-/* Set the flags of all devices' time slices, counting on, with that end of the time slice: who sees
- * the word sees its end.  Returns the word.  Then wake who waits for them. */
+/* Set the flags of all devices' time slices, counting on, with that end of the time slice: a reader that sees
+ * the word sees its end.  Returns the word.  Then wake the waiters. */
 uint32_t bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
 void bh_share_pages_wake(struct bh_share_pages *pages);
 uint64_t bh_share_pages_until_ns(const struct bh_share_pages *pages);

@@ -36,7 +36,7 @@ struct bh_checkpoints {
     struct bh_signer_reply answer;
 };
 
-/* Ask the signer who it is, waiting for it: vkeys, watermark_size and marked are known then.
+/* Ask the signer for its identity and wait for it: vkeys, watermark_size and marked are known then.
  * BH_UNAVAILABLE: it does not answer; or why it refuses. */
 BH_MUST_USE bh_rc bh_checkpoints_open(struct bh_checkpoints *checkpoints, struct bh_err *err);
 

@@ -18,7 +18,7 @@ struct faults_report {
     struct bh_fault_report seen;
     struct bh_fault_remedy remedy;
     bh_partition_id partition; /* 0: it names none that stands */
-    bh_tenant_id tenant;       /* who has that; 0: no tenant, or several */
+    bh_tenant_id tenant;       /* the tenant that has it; 0: none, or several */
 };
 
 static struct bh_entry
@@ -86,7 +86,7 @@ faults_report_recovered(struct bh_core *core, struct faults_report *report, stru
 
 /* ---- faults ---- */
 
-/* Who has the partition; that of the whole GPU, when one tenant has all of it. */
+/* The tenant of the partition; of the whole GPU, when one tenant has all of it. */
 static void
 faults_find_tenant(const struct bh_core *core, struct faults_report *report)
 {

@@ -193,7 +193,7 @@ owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_r
     if (last && bh_queued_refusal_is(last, caller, &what)) {
         last->what.times++;
     } else if (unknown_caller && owner->unknown_count == UNKNOWN_MAX) {
-        owner->unknown_more++; /* they leave room for who is known */
+        owner->unknown_more++; /* they leave room for known callers */
     } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
         bh_queued_refusal_set(&owner->refusals[owner->refusal_count++], caller, &what);
         owner->unknown_count += unknown_caller;
@@ -371,7 +371,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
     return first;
 }
 
-/* Each has a semaphore of its own: those who wake want no lock that is held here. */
+/* Each has a semaphore of its own: threads that wake want no lock that is held here. */
 static void
 owner_finish_requests(struct owner_request *request)
 {

@@ -19,7 +19,7 @@
 struct bh_entry;
 
 enum {
-    BH_REFUSAL_GROUPS_MAX = 512,            /* of who is known */
+    BH_REFUSAL_GROUPS_MAX = 512,            /* of known callers */
     BH_REFUSAL_GROUPS_UNKNOWN = 17,         /* of Unix users without a principal, with the last */
     BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64, /* of wrong credentials, with the last */
     BH_REFUSAL_GROUPS_ALL =

@@ -6,7 +6,7 @@
 /* Jobs that are imagined moved together, and where to; without changing anything. */
 struct bh_shift {
     const struct bh_engine *engine;
-    uint32_t for_job;                  /* slot: who all this is for, or 0 */
+    uint32_t for_job;                  /* slot: the job that all moves are for, or 0 */
     uint32_t past;                     /* claims that are not minded: what is reserved for it */
     uint32_t avoid_gpu, excluded_node; /* GPU (id) and node (slot) that no job moves onto; 0 */
     uint32_t jobs[BH_MOVES_MAX];       /* slots */
@@ -31,7 +31,7 @@ bool bh_shift_empty(struct bh_shift *shift, uint32_t gpu);
 /* It stays (by its number in `jobs`). */
 void bh_shift_drop(struct bh_shift *shift, uint32_t at);
 
-/* What a search sees when they are gone, and those who have places take them. */
+/* What a search sees when the jobs are gone, and those with new placements have taken them. */
 void bh_shift_imagine(const struct bh_shift *shift, struct bh_search *search);
 
 /* A place is taken. */

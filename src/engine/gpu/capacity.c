@@ -389,7 +389,7 @@ capacity_beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t
     return true;
 }
 
-/* As capacity_beside_claims, for those who are imagined there. */
+/* As capacity_beside_claims, for jobs that are imagined there. */
 static bool
 capacity_beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
                        uint32_t *ret_neighbor)
@@ -472,7 +472,7 @@ capacity_apart_from_claims(const struct bh_search *search, uint32_t node, uint32
     return true;
 }
 
-/* As capacity_apart_from_claims, for those who are imagined there. */
+/* As capacity_apart_from_claims, for jobs that are imagined there. */
 static bool
 capacity_apart_from_taking(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
 {

@@ -16,7 +16,7 @@ struct bh_taking {
 
 struct bh_search {
     const struct bh_engine *engine;
-    uint32_t tenant;        /* slot: who wants the room */
+    uint32_t tenant;        /* slot: of the job that wants the capacity */
     uint32_t job;           /* slot: its own claim does not stand in its way; may be 0 */
     bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
     bool past_claims;       /* imagine that no capacity is kept for other jobs */
@@ -86,7 +86,7 @@ bool bh_capacity_overlaps(const struct partition *partition, uint32_t profile, u
 bool bh_capacity_beside(const struct bh_search *search, uint32_t gpu, uint32_t profile,
                         uint32_t *ret_neighbor);
 
-/* Whether it may run on the node at all, beside those who want none near. */
+/* Whether it may run on the node at all, beside jobs that want no neighbor. */
 bool bh_capacity_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor);
 
 /* Whether a lease stands far enough from all others. */

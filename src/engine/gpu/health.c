@@ -143,8 +143,8 @@ health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health 
     engine->hints.swept = engine->hints.settled = false;
 }
 
-/* Who meets a fault that may be the application's: the job on that partition, or on the GPU when it
- * is the only one. */
+/* The job that met a fault that may be the application's: the one on that partition, or on the GPU when it is
+ * the only one. */
 static uint64_t
 health_job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id only)
 {

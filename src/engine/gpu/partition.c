@@ -130,7 +130,7 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
     return slot;
 }
 
-/* ---- who pays for it ---- */
+/* ---- the tenant that is charged ---- */
 
 /* From now on its tenant; where its node cannot be heard, no tenant yet. */
 static void

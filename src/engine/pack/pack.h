@@ -93,8 +93,8 @@ void bh_pack_prepare(struct bh_pack *pack);
 /* The best place for the shape.  False: no node has room. */
 bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement);
 
-/* For who imitates a program that rounds: whether placing the shape on these GPUs of a node,
- * which gains nothing by FGD's measure, seems a loss there.  It costs the place a point. */
+/* For a caller that imitates a program that rounds: whether placing the shape on these GPUs of a node, which
+ * gains nothing by FGD's measure, seems a loss there.  It costs the node a point. */
 struct bh_pack_rounding {
     bool (*seems_loss)(const void *self, const struct bh_pack_node *left, const struct bh_pack_shape *want,
                        uint32_t gpus);

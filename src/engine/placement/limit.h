@@ -12,7 +12,7 @@
 bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
                      struct bh_reason *ret_why, uint32_t *ret_tenant);
 
-/* The same for those who need not know why. */
+/* The same without the reason. */
 bool bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted);
 
 /* A limit that is used up, whatever is claimed. */

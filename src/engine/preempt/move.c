@@ -35,7 +35,7 @@ bh_move_configure(struct bh_engine *engine, const struct bh_defrag *defrag)
     now->rest_ns = defrag->rest_ns ? defrag->rest_ns : BH_DEFRAG_REST_DEFAULT_NS;
 }
 
-/* ---- who ---- */
+/* ---- which jobs ---- */
 
 uint64_t
 bh_move_last_ns(const struct job *job)
@@ -222,7 +222,7 @@ move_check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, 
     return move->cost_gpu_ms > left.lost_gpu_ms ? BH_CONFLICT : BH_OK;
 }
 
-/* Those who are named are there, each once, may be moved, and have places. */
+/* The named jobs exist, each once, may be moved, and have placements. */
 static bh_rc
 move_check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
 {
@@ -292,8 +292,8 @@ move_wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh
     return wanted;
 }
 
-/* Whether the places are free for the job with all that move gone, beside what those who
- * were looked at before take; they count as taken from then on. */
+/* Whether the placements are free for the job with all moving jobs gone, beside what the jobs checked before
+ * take; they count as taken from then on. */
 static bool
 move_acquire_placements(struct checking *c, struct bh_search *search,
                         const struct bh_move_placement *placements)

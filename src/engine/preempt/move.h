@@ -4,7 +4,7 @@
 #include "engine/placement/placement.h"
 #include "engine/state/work_internal.h"
 
-/* Moving jobs: who may be moved, what it costs, and carrying out a BH_EV_MOVE.
+/* Moving jobs: which may be moved, what it costs, and carrying out a BH_EV_MOVE.
  *
  * A job is moved by stopping it, keeping room for it elsewhere as a claim, and queueing it again: a suspended
  * job can only resume where it was.  So only jobs are moved that can be stopped:
@@ -19,7 +19,7 @@
  * Costs and gains are GPU-equivalents times time.  A move costs what is lost: everything since the job began
  * (requeue), or its grace (checkpoint); and a minute for starting anew.
  *
- * Moves are counted by the hour, from the first one on: so many jobs, and so much work lost. A plan says
+ * Moves are counted by the hour, from the first one on: so many jobs, and so much work lost.  A plan says
  * itself what it gains and costs, for the record. */
 
 #define BH_MOVE_RESTART_NS (UINT64_C(60) * 1000000000)

@@ -55,7 +55,7 @@ struct bh_side {
     uint64_t min_runtime_ns;
 };
 
-/* Who asks. */
+/* The asking job. */
 struct bh_preemptor {
     struct bh_wanted wanted;
     uint32_t job; /* slot */
@@ -64,7 +64,7 @@ struct bh_preemptor {
     uint32_t within;     /* only those within this tenant (slot), where it is not 0 */
     bool timeless;       /* costs say nothing of what changes all the time: lost work, and how
                             much is borrowed */
-    uint64_t of_age_ns;  /* when the first may leave who is only too young; 0: none is */
+    uint64_t of_age_ns;  /* when the first may leave that is only too young; 0: there is none */
     struct bh_side sides[BH_SIDES];
 };
 
@@ -94,21 +94,21 @@ bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t f
 struct bh_cost bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 struct bh_cost bh_victims_cost(struct bh_preemptor *preemptor, const struct bh_search *search);
 
-/* What those who may be asked, with none gone yet, could give back of what is counted, or
- * `enough` when it is that much at least; notes `of_age_ns`. */
+/* What the jobs that may be asked, with none gone yet, could give back of what is counted, or `enough` when
+ * it is that much at least; notes `of_age_ns`. */
 uint64_t bh_victims_could_free(struct bh_preemptor *preemptor, const struct bh_search *search,
                                const struct bh_filter *filter, uint64_t enough);
 
 /* Whether there is a job that may be asked, with none gone yet; notes `of_age_ns`. */
 bool bh_victims_any(struct bh_preemptor *preemptor, const struct bh_search *search);
 
-/* Those who may make way, one after the other, in no order that matters; begin with job 0. */
+/* The jobs that may be preempted, one after the other, in no particular order; begin with job 0. */
 struct bh_victim_iterator {
     uint32_t within; /* tenant (slot) that they stand below; 0: any */
     uint32_t tenant, job;
 };
 
-/* The next, but for those who are too young for certain; false when there is none left. */
+/* The next, except those that are certainly too young; false when there is none left. */
 bool bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search,
                     struct bh_victim_iterator *victims_iterator);
 

@@ -29,7 +29,7 @@ struct lease_change {
     bool unasked;                     /* ENDED: by itself, before a stop reached it */
     bool completed;                   /* ENDED: and its command was done */
     uint64_t at_ns;                   /* STARTED, ENDED: when, where that was before now; 0: now */
-    uint64_t for_job;                 /* SUSPEND, STOP: id of who needs the room, or 0 */
+    uint64_t for_job;                 /* SUSPEND, STOP: id of the job that needs the capacity, or 0 */
     bool at_once;                     /* STOP: one that stops already is ordered again, because its job's
                                        * grace is over */
     uint32_t gpu;                     /* CARVE_FAILED: id */

@@ -3,10 +3,10 @@
 
 #include "engine/state/state_internal.h"
 
-/* Pending jobs, grouped in classes of equal needs, and who comes first. */
+/* Pending jobs, grouped in classes of equal needs, and their order. */
 
-/* Queue a pending job by its sequence; makes the class where needed.  For those who
- * come last (the usual case) and first (requeued) this costs nothing. */
+/* Queue a pending job by its sequence; makes the class where needed.  At the end (the usual case) and at the
+ * front (requeued) this costs nothing. */
 void bh_queue_add(struct bh_engine *engine, uint32_t job);
 
 /* Take a job out of its class; an empty class is freed. */

@@ -168,7 +168,7 @@ enum bh_decision_kind {
     BH_DO_CLAIM,     /* room (partitions) is kept for a job while others leave; the SUSPEND and
                         STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,   /* that room will not come free after all */
-    BH_DO_RESERVE,   /* room (partitions) is kept from at_ns on for one who must wait; anew or not */
+    BH_DO_RESERVE,   /* capacity (partitions) is kept from at_ns on for a job that must wait; anew or not */
     BH_DO_UNRESERVE, /* that capacity is no longer reserved */
     BH_DO_WARM,      /* a partition is carved for the job that comes first: no job, no lease */
     BH_DO_CLEAR,     /* an idle partition goes, because another layout was declared */
@@ -189,7 +189,7 @@ struct bh_decision {
     bh_job_id job;
     bh_lease_id lease;
     uint32_t member;         /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
-    bh_job_id for_job;       /* SUSPEND, STOP by preemption: who needs the room */
+    bh_job_id for_job;       /* SUSPEND, STOP by preemption: the job that needs the capacity */
     enum bh_end_cause cause; /* STOP */
     struct bh_partition partitions[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE, CLEAR; else gpu,
                                                  profile, start */

@@ -3,8 +3,8 @@
 
 #include "engine/state/state_internal.h"
 
-/* What has changed for those who wait, so that they are looked at again.  Who changes a row
- * says it here; the queue reads it. */
+/* What has changed for pending jobs, so that they are tried again.  Code that changes a row says so here; the
+ * queue reads it. */
 
 /* Forget what was found for the class. */
 void bh_wake_class(struct bh_engine *engine, uint32_t class);

@@ -319,8 +319,8 @@ decide_try_entry(struct work *work, struct bh_walk *walk, const struct bh_queue_
     return bh_reserve_decide(work, walk, entry, ret_decision);
 }
 
-/* In order: who cannot be helped may be the first for some GPU model, and have room kept
- * from those who follow. */
+/* In order: a job that cannot be helped may be the first for some GPU model, and have capacity kept from
+ * those that follow. */
 static bool
 decide_help_first(struct work *work, struct bh_decision *ret_decision)
 {

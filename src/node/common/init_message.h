@@ -61,7 +61,7 @@ struct bh_init_signal {
     uint32_t signal;
 };
 
-/* The keeper's output for who is attached: this byte, then bytes. */
+/* The keeper's output for attached clients: this byte, then bytes. */
 enum bh_attach_packet { BH_ATTACH_OUTPUT = 0, BH_ATTACH_ENDED = 1 };
 
 #endif

@@ -22,9 +22,9 @@ void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRI
 /* Whether `uid` can be a person's: not root, not the user nobody, not "none" (UINT32_MAX). */
 bool bh_path_is_person(uid_t uid);
 
-/* Open `path` (O_PATH) below one of `roots`, with the eyes of `uid` and `gid`: what they
- * may not reach or read is BH_DENIED.  Never with root's: who is no person looks as
- * BH_PATH_NOBODY, without groups.  `key` is node.conf's, for the message. */
+/* Open `path` (O_PATH) below one of `roots`, with the rights of `uid` and `gid`: what they may not reach or
+ * read is BH_DENIED.  Never with root's: an id that is not a person's opens as BH_PATH_NOBODY, without
+ * groups.  `key` is node.conf's, for the message. */
 struct bh_path_request {
     const char *path, *key;
     const struct bh_param_list *roots;

@@ -41,7 +41,7 @@ claim_read_site(int fd, char ret_site[SITE_MAX])
     ret_site[n > 0 ? n : 0] = '\0';
 }
 
-/* What cannot be read may be a job of the other site: who takes the group over ends them all. */
+/* What cannot be read may be a job of the other site, and to take the group over would end it. */
 static bool
 claim_has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
 {

@@ -13,7 +13,7 @@ BH_MUST_USE bh_rc bh_host_check_folder(const char *path, struct bh_err *err);
  * ending. */
 bool bh_host_lock_file(int fd);
 
-/* Whether who connected is the daemon, or root; a refusal is logged. */
+/* Whether the peer is the daemon, or root; a refusal is logged. */
 bool bh_host_allows(const struct bh_node *node, int fd);
 
 /* Make this the only node on state_dir: BH_CONFLICT when another one runs. */

@@ -53,7 +53,7 @@ struct bh_node {
     struct bh_arena *scan_arena;   /* of `inventory` */
     struct bh_inventory inventory; /* as last scanned */
     bool inventory_known;
-    uint64_t scans;           /* made by who waited for them */
+    uint64_t scans;           /* made for callers that waited */
     struct bh_survey *survey; /* node/placement/survey.h */
 
     char name[64], boot[40], runtime_version[40];

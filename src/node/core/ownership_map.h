@@ -91,9 +91,9 @@ bool bh_ownership_map_has_failed(const struct bh_ownership_map *table,
 bool bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                             struct bh_msg_receipt *receipt);
 
-/* Write into the receipt who had the partition's memory since it was last clean, each once, and whose bytes
- * may stand in gaps that the partition reaches.  When there are too many, each tenant once, and the last one
- * is unknown. */
+/* Write into the receipt the tenants that had the partition's memory since it was last clean, each once, and
+ * those whose bytes may be in gaps that the partition reaches.  When there are too many, each tenant once,
+ * and the last one is unknown. */
 void bh_ownership_map_list_owners(const struct bh_ownership_map *table,
                                   const struct bh_node_partition *partition, struct bh_msg_receipt *receipt);
 

@@ -3,7 +3,7 @@
 
 #include "node/share/share_lease_internal.h"
 
-/* Who had the time of GPUs that are shared, and what follows. */
+/* Which leases had the time of shared GPUs, and what follows. */
 
 /* Ask the driver.  That it cannot say is logged once. */
 void bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,

@@ -82,7 +82,7 @@ keeper_close_log(struct keeper *keeper, const char *why)
     keeper_write_record(why);
 }
 
-/* Jobs leave those who run the machine room on its disk: looked at once for each MiB. */
+/* The output of jobs leaves room on the disk for operators: checked once for each MiB. */
 static void
 keeper_check_disk(struct keeper *keeper, size_t length)
 {
@@ -247,7 +247,7 @@ keeper_dispatch(struct keeper *keeper, int wait_ms)
     return polls[CHILD].revents & POLLIN;
 }
 
-/* Let those who are attached take the last chunk, or be cut off. */
+/* Wait until attached clients have taken the last chunk, or are cut off. */
 static void
 keeper_wait_for_readers(struct keeper *keeper)
 {

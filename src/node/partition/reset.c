@@ -65,7 +65,7 @@ bh_reset_runs(const struct bh_node *node, uint64_t order)
     return node->reset->state == BH_RESET_RUNS && node->reset->order.order == order;
 }
 
-/* ---- who is in the way ---- */
+/* ---- what is in the way ---- */
 
 static bh_rc
 reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err)

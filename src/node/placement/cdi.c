@@ -198,8 +198,8 @@ bh_cdi_write(const struct bh_node *node, const struct bh_node_record *lease, str
     return rc;
 }
 
-/* One that stays gives another tenant's nodes to who asks for the lease's: that is said.  In a folder
- * that is mounted read-only the kernel refuses before it looks whether there is one. */
+/* A file that stays gives another tenant's nodes to a program that asks for the lease's: so that is reported.
+ * In a folder that is mounted read-only the kernel refuses before it checks whether the file exists. */
 static void
 cdi_remove_nodes(int folder, const char *name, uint64_t lease)
 {

@@ -359,7 +359,7 @@ handover_forget_in_flight(struct bh_handover *handover, const struct handover_fi
     }
 }
 
-/* The look is over, or had its time.  Who left the place meanwhile is to be looked for again. */
+/* The search is over, or had its time.  A process that left the placement meanwhile is searched for again. */
 static bh_rc
 handover_take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
 {

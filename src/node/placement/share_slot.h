@@ -25,7 +25,7 @@ enum bh_share_flags {
 /* Shares that were made on the GPU, but for that one, whether a lease has them or not. */
 uint32_t bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but);
 
-/* Who uses memory of a GPU that is shared now: leases, not slots.  A suspended one uses none. */
+/* The leases, not the slots, that use memory of a shared GPU now.  A suspended one uses none. */
 struct bh_share_neighbours {
     uint32_t leases;
     uint64_t promised_bytes; /* their caps, and a context for each */

@@ -8,8 +8,8 @@
 
 /* What follows from an isolation check: one table (evidence.c), pure.
  *
- * What a tenant can write is never evidence against others.  So what counts is what was checked,
- * what the check came to, and who could have made it come to that. */
+ * What a tenant can write is never evidence against others.  So three things count: what was checked, the
+ * result, and who could have caused that result. */
 
 enum bh_evidence_of {
     BH_EVIDENCE_PROBE, /* the node's own sandbox: nothing of a tenant's runs in it */
@@ -18,7 +18,7 @@ enum bh_evidence_of {
     BH_EVIDENCE_OFS
 };
 
-/* Who could have made it come to that. */
+/* Who could have caused the result. */
 enum bh_evidence_by {
     BH_EVIDENCE_BY_JOB,  /* texts and files of the job's own, and what depends on them */
     BH_EVIDENCE_BY_HOST, /* kernel and driver, as seen from outside: no job writes that */

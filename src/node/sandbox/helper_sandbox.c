@@ -59,7 +59,7 @@ helper_sandbox_assert(const struct bh_helper_sandbox *helper)
         bh_state_assert_lease(&helper->job.record);
 }
 
-/* ---- who is there ---- */
+/* ---- the helpers ---- */
 
 static struct bh_helper_sandbox *
 helper_sandbox_find(const struct bh_node *node, uint64_t number)

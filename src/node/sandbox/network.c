@@ -200,7 +200,7 @@ network_host_of(const struct bh_networks *networks, const struct attached *attac
     };
 }
 
-/* The text for a job: itself, and who it reaches. */
+/* The text for a job: itself, and the jobs that it reaches. */
 static void
 network_put_hosts(const struct bh_networks *networks, const struct attached *attached, struct bh_buf *out)
 {

@@ -102,7 +102,7 @@ spec_open_stored_image(struct sandbox_spec *spec, int *ret_fd, struct bh_err *er
     return *ret_fd < 0 ? bh_err_errno(err, "open %s", place) : BH_OK;
 }
 
-/* Who the job is, what it runs and where, as far as its image says. */
+/* The job's user, command and working directory, as far as its image says. */
 static bh_rc
 spec_read_image(struct sandbox_spec *spec, struct bh_err *err)
 {

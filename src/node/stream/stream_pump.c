@@ -263,7 +263,7 @@ pump_write_input(struct bh_pump *pump)
         pump_end_input(pump);
 }
 
-/* The keeper knows before the client does: who attaches then finds the place free. */
+/* The keeper knows before the client does, so that the next client to attach finds the slot free. */
 static void
 pump_leave(struct bh_pump *pump)
 {

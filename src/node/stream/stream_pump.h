@@ -14,7 +14,7 @@
 
 struct bh_pump {
     int client;     /* frames, both ways */
-    int answers;    /* of bulkhead-init, or of the keeper for who attaches */
+    int answers;    /* of bulkhead-init, or of the keeper for attached clients */
     int keeper;     /* it refuses there; -1: it was answered */
     int input;      /* where STDIN goes; -1: nowhere, or closed */
     int sources[2]; /* what becomes STDOUT and STDERR; -1: none, or at its end */

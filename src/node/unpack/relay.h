@@ -21,8 +21,7 @@
 
 enum { BH_RELAY_HOSTS_MAX = 40, BH_RELAY_DENY_MAX = 32, BH_RELAY_ERROR_MAX = 160 };
 
-/* In memory that it shares with its parent, who believes the amounts and holds the text
- * within bounds. */
+/* In memory that it shares with its parent, which believes the amounts and reads the text within bounds. */
 struct bh_relay_shared {
     _Atomic uint64_t limit_bytes; /* set by the parent: what may come in all */
     _Atomic uint64_t received_bytes;

@@ -437,7 +437,7 @@ verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *c
 
     bh_verify_assert(verify);
     if (verify->asked_count == BH_VERIFY_ASKED_MAX)
-        return; /* who asked hears nothing and may ask again */
+        return; /* the caller gets no answer and may ask again */
     verify->asked_count++;
     *asked = (struct bh_verify_asked){ .request = request,
                                        .lease = lease,

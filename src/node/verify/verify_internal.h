@@ -11,7 +11,7 @@ enum { BH_VERIFY_ASKED_MAX = 64 };
 
 struct bh_verify_asked {
     uint64_t request, lease;
-    bh_ns until; /* monotonic; an end of who trespasses is waited for until then */
+    bh_ns until; /* monotonic; how long to wait for the end of a trespassing job */
     char cause[16];
 };
 

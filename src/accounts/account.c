@@ -152,7 +152,7 @@ bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
     return BH_OK;
 }
 
-/* Whether who asks has shown the account's second factor, where it has one: who learned the
+/* Whether the caller has shown the account's second factor, where it has one: an attacker who learned the
  * password alone must not set another. */
 static bool
 account_has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_account *account)

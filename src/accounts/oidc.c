@@ -16,7 +16,7 @@ enum {
     PLAIN_SUBJECT_MAX = 60
 };
 
-/* ---- who arrived ---- */
+/* ---- the signed-in identity ---- */
 
 static const char *
 oidc_identity_of(struct bh_call *call, const struct bh_oidc_sign_in *sign_in)

@@ -101,9 +101,9 @@ struct bh_record {
     enum bh_phase phase;           /* "phase" */
     uint8_t req[16];               /* "req": request id */
     const char *res;               /* "res": bh_rc_name of the result */
-    uint8_t salt[16];              /* "salt": random, of this record alone: who has the leaf's hash,
-                                      which is public, cannot try what it may be the hash of;
-                                      zero none, in records of before */
+    uint8_t salt[16];              /* "salt": random, of this record alone: without it a reader of the leaf's
+                                    * hash, which is public, could test guesses of the leaf; zero: none, in
+                                    * older records */
     const char *sealed_json;       /* "sealed": personal texts, an array of sealed items
                                       as audit/sealed.h says, or NULL */
     uint64_t seq;                  /* "seq": number of the leaf */

@@ -35,7 +35,7 @@ struct bh_fetch_certificate {
 /* All texts are copied; zero is the strictest. */
 struct bh_fetch_options {
     const char *program;   /* the bulkhead-fetch program; required */
-    const char *ca;        /* PEM file of who is trusted; NULL: the system's */
+    const char *ca;        /* PEM file of trusted certificates; NULL: the system's */
     const char *proxy;     /* "http://proxy.example:3128"; NULL: none, whatever the environment
                               says.  With one, addresses are the proxy's to judge */
     struct bh_texts allow; /* blocks of private addresses that may be asked: "10.1.0.0/16";

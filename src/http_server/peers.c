@@ -33,7 +33,7 @@ struct bh_peers {
     bool stopping;
 };
 
-/* ---- who is at the other end ---- */
+/* ---- the peer ---- */
 
 /* A client with an address of IPv6 has a block of 2^64 addresses, and counts as one.  An address of IPv4 that
  * comes to a socket of IPv6 counts as itself. */

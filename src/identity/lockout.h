@@ -58,9 +58,9 @@ BH_MUST_USE enum bh_identity_fault bh_lockout_begin(struct bh_lockout *lockout,
                                                     const struct bh_attempt *attempt, bh_ns now,
                                                     bh_ns *ret_until, bool *ret_alert);
 
-/* The attempt succeeded with all its factors: after the password alone this must not be
- * called, or who has it could guess codes for ever.  The account's count starts again;
- * that of the source loses this one attempt. */
+/* The attempt succeeded with all its factors.  Do not call it after the password alone: an attacker with the
+ * password could then guess codes for ever.  The account's count starts again; that of the source loses this
+ * one attempt. */
 void bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt);
 
 #endif

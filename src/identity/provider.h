@@ -16,7 +16,7 @@ struct bh_provider {
     char device[BH_URL_MAX + 1], end_session[BH_URL_MAX + 1], userinfo[BH_URL_MAX + 1];
     /* "": it has none */
     char token_mtls[BH_URL_MAX + 1], device_mtls[BH_URL_MAX + 1];
-    /* for those who show a certificate (RFC 8705, 5); "": the same as others */
+    /* for clients with a certificate (RFC 8705, 5); "": the same as others */
     uint32_t algs;      /* BH_JWS_BITs that it signs with and Bulkhead accepts */
     bool iss_parameter; /* its answers name it (RFC 9207) */
 };

@@ -70,7 +70,7 @@ enum bh_end_cause {
 
 extern const char *const bh_job_kind_names[BH_JOB_KINDS];
 extern const char *const bh_job_state_names[BH_JOB_STATES];
-/* Who is served next of the jobs that no guarantee covers, within a priority class. */
+/* The order of jobs that no guarantee covers, within a priority class. */
 enum bh_queue_order {
     BH_ORDER_FAIR_TREE, /* by decayed usage over weight, level by level (Slurm's Fair Tree) */
     BH_ORDER_DRF,       /* by what is held just now over weight, level by level */

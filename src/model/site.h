@@ -82,7 +82,7 @@ struct bh_site_principal {
     bool account;               /* may have a password here */
     bool break_glass;           /* may become admin of the site for an hour */
     const char *default_tenant; /* of its jobs that name none; NULL: none */
-    const char *identity;       /* who it is at a provider: "corp/SUBJECT"; NULL: none */
+    const char *identity;       /* its identity at a provider: "corp/SUBJECT"; NULL: none */
 };
 
 struct bh_site_binding {

@@ -28,7 +28,7 @@ enum {
     BH_RATE_SLOTS = 4096
 };
 
-/* Who asks. */
+/* The caller. */
 struct bh_rate_key {
     bool known;     /* a principal, by its id; else an unknown caller: */
     uint64_t id;    /* a Unix user's id, or a hash of an address block */

@@ -14,7 +14,7 @@
  * connection, so a handler may block.  A request lives until its reply was sent, or
  * its stream closed. */
 
-/* Who is at the other end, as far as the transport proves it. */
+/* The peer, as far as the transport proves it. */
 struct bh_transport {
     bool unix_socket;
     uint32_t uid, gid; /* unix socket: SO_PEERCRED */

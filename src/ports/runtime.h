@@ -33,7 +33,7 @@ struct bh_sandbox {
     const struct bh_sandbox_device *devices;
     uint32_t device_count;
     uid_t uid_base;      /* first host id of the job's own range of 65536 */
-    uint32_t uid, gid;   /* who it is within; 0: 1000 */
+    uint32_t uid, gid;   /* the user within; 0: 1000 */
     const char *network; /* file of the network namespace to be in; NULL: a new one */
     const char *sys;     /* folder shown as /sys, with `network`; NULL: a new one */
     uint32_t cpu_milli, pids;

@@ -104,7 +104,7 @@ struct bh_token_row {
 
 /* Small JSON objects, most of them about people, described where they are read and written. */
 enum bh_document_kind {
-    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, who it is elsewhere */
+    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, identities at providers */
     BH_DOCUMENT_PASSKEY,        /* by credential id */
     BH_DOCUMENT_SESSION,        /* by session id */
     BH_DOCUMENT_LOCKOUT,        /* by what attempts are counted under */

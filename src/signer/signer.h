@@ -8,10 +8,10 @@
 #include "signer/message.h"
 #include "signer/own.h"
 
-/* The holder of the audit log's key.  It signs a tree only when that continues the largest
- * one that it signed before, by hashes that it computes itself; that one's frontier is kept
- * in a file, written before each signature (signer/mark.h).  It never sees a record, and who
- * takes over the daemon can make it sign what is appended, and nothing shorter or changed. */
+/* The holder of the audit log's key.  It signs a tree only when that continues the largest one that it signed
+ * before, by hashes that it computes itself; that one's frontier is kept in a file, written before each
+ * signature (signer/mark.h).  It never sees a record, and an attacker who controls the daemon can make it
+ * sign what is appended, and nothing shorter or changed. */
 struct bh_crypto_ops;
 
 struct bh_signer {
@@ -38,10 +38,9 @@ BH_MUST_USE bh_rc bh_signer_open_to_retire(struct bh_signer *signer, const struc
                                            const char *folder, struct bh_err *err);
 void bh_signer_close(struct bh_signer *signer); /* wipes the key */
 
-/* Have another key from now on; the present one signs beside it until it is retired.  Who
- * trusts the old key sees the new one vouched for by each checkpoint of that time.  No other
- * signer may have the folder open.
- *   BH_CONFLICT  an older key was not retired yet; failures of files */
+/* Sign with another key from now on; the present one signs beside it until it is retired.  A verifier that
+ * trusts the old key sees the new one vouched for by each checkpoint of that time.  No other signer may have
+ * the folder open.  BH_CONFLICT: an older key was not retired yet; failures of files. */
 BH_MUST_USE bh_rc bh_signer_rotate(struct bh_signer *signer, struct bh_err *err);
 
 /* The previous key no longer signs: remove its file and its name.  BH_NOT_FOUND: there is neither; failures

@@ -5,10 +5,9 @@
 #include "web/signin_pages.h"
 #include "web/page.h"
 
-/* `bulkhead login`: its user says yes or no here, and the browser takes the answer to a
- * listener that the command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there
- * is good only for who knows the challenge's verifier, which never leaves the command line.
- */
+/* `bulkhead login`: its user says yes or no here, and the browser takes the answer to a listener that the
+ * command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there is good only with the
+ * challenge's verifier, which never leaves the command line. */
 
 enum { CHALLENGE = 43, STATE_MAX = 128, HOST_MAX = 120 };
 

@@ -270,7 +270,7 @@ bh_show_enroll(struct bh_page *page)
     signin_put_enroll(page, 200, BH_NOTICE_NONE);
 }
 
-/* Where no account is known yet, it is the first admin who comes. */
+/* Without any account, the user is the first admin. */
 static bool
 signin_is_first(struct bh_page *page)
 {

@@ -157,7 +157,7 @@ enum bh_scrub_result {
     BH_SCRUB_RESULTS
 };
 
-/* Who had memory of the partition since it was last clean, or what scrubs of other partitions left out. */
+/* A tenant that may have bytes in the partition's memory: since the last scrub, or in gaps of scrubs. */
 struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
     uint64_t job;    /* its last one there; 0 none */

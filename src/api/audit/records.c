@@ -84,8 +84,8 @@ records_part_of(struct bh_slice leaf, const char *key)
     return bh_slice_get(leaf, key, &value) ? value : (struct bh_slice){ NULL, 0 };
 }
 
-/* A record's decisions may be about other tenants' jobs: who does not see everything
- * gets such a leaf by its hash only. */
+/* A record's decisions may be about other tenants' jobs: a caller that does not see all of them gets such a
+ * leaf by its hash only. */
 static bool
 records_names_others(struct bh_slice leaf)
 {
@@ -131,7 +131,7 @@ records_names_verb(struct bh_slice leaf, const char *verb)
            && strcmp(text, verb) == 0;
 }
 
-/* For who may see the record whole: what a person said, or what a site file changed, in `note`. */
+/* For a caller that may see the record whole: a user's text, or the changes of a site file, in `note`. */
 static void
 records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
                   struct bh_reply_record_shown *ret)
@@ -330,8 +330,8 @@ records_put_page(struct records *r, uint64_t first, struct bh_err *err)
     return BH_OK;
 }
 
-/* Whether the pages come to every record: then the log's size is how many there are.  Fewer
- * are not counted, and how much others do is not for those who see only their own. */
+/* Whether the pages come to every record: then the log's size is their number.  Fewer are not counted, and a
+ * caller that sees only its own records must not learn how much others do. */
 static bool
 records_counts_all(const struct records *r)
 {

@@ -18,7 +18,7 @@
 /* What the API asks of the owner thread.  All calls block until the answer is
  * durable, and may be made by any worker. */
 
-/* Who asks and under which request id; goes into the record. */
+/* The caller and the request id; goes into the record. */
 struct bh_caller {
     struct bh_subject subject;
     const char *name;  /* for messages and rows */

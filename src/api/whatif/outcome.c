@@ -13,7 +13,7 @@ static const uint64_t least_ns = 1000000000; /* a start that moves by less has n
 struct outcome_writing {
     struct bh_call *call;
     const struct bh_outcome *outcome;
-    struct bh_explain how; /* who may be named */
+    struct bh_explain how; /* which jobs may be named */
     struct bh_visible visible;
     uint32_t count; /* of differences */
 };

@@ -18,7 +18,7 @@ struct bh_client {
     void *refused_self;
 };
 
-/* Where the body of a good reply goes, and who is asked whether to continue. */
+/* Where the body of a good reply goes, and the function that says whether to continue. */
 struct bh_exchange {
     bh_http_sink sink;
     bool (*idle)(void *self); /* every 200 ms and after signals; false ends it; NULL: never */

@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "cli/site/site.h"
 
-/* Who has it for a system user has the packages, whose folders are that user's. */
+/* A machine with this system user has the packages, whose folders are that user's. */
 #define PACKAGES_USER "bulkhead"
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
@@ -257,7 +257,8 @@ up_leave_terminal(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* For who looks for this process.  On a full disk there is none, rather than that of an earlier start. */
+/* For programs that look for this process.  On a full disk there is none, rather than that of an earlier
+ * start. */
 static bh_rc
 up_write_pid(const struct bh_up *up, struct bh_err *err)
 {

@@ -31,7 +31,7 @@ enum bh_init_request_kind {
     BH_INIT_ATTACH = 4,  /* keeper: the job's own input and output; fds: none */
 };
 
-/* Behind it stand `count` texts, each ended by NUL. */
+/* Followed by `count` texts, each ended by NUL. */
 struct bh_init_request {
     uint8_t ask, tty, input, unused; /* input: ATTACH wants to write */
     uint16_t rows, columns, port, count;

@@ -84,8 +84,7 @@ path_credentials_of(const struct bh_path_request *request)
                                  group ? request->gid : BH_PATH_NOBODY };
 }
 
-/* setfsuid says nothing when it fails, as it does for a user that cannot be: what it did
- * is read back. */
+/* setfsuid reports no failure, for example for an invalid user: so its effect is read back. */
 static bool
 path_use_credentials(const struct credentials *credentials)
 {

@@ -13,8 +13,8 @@
 
 enum { BH_DRIVER_PLACES_MAX = 8 };
 
-/* Where libraries of the driver are looked for, best first: what node.conf adds
- * (`driver_search`), then the usual folders.  Texts live as long as `conf`. */
+/* The folders that are searched for libraries of the driver, best first: those that node.conf adds
+ * (`driver_search`), then the usual ones.  Texts live as long as `conf`. */
 struct bh_driver_places {
     const char *items[BH_DRIVER_PLACES_MAX];
     uint32_t count;
@@ -45,7 +45,7 @@ BH_MUST_USE bh_rc bh_driver_cover(const struct bh_node *node, struct bh_arena *a
                                   struct bh_sandbox_mount ret_mounts[BH_DRIVER_COVERS_MAX],
                                   uint32_t *ret_count, struct bh_err *err);
 
-/* The folder whose libcuda.so.1 stands in front of the driver's. */
+/* The folder with the shim's libcuda.so.1, which replaces the driver's. */
 const char *bh_driver_shim(const struct bh_node *node);
 
 #endif

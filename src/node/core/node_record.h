@@ -36,7 +36,7 @@ enum bh_node_record_kind {
     BH_NODE_RECORD_KINDS
 };
 
-/* A partition as it stood when it was carved or lent. */
+/* A partition as of its carve or lease. */
 struct bh_node_partition {
     uint64_t partition;
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
@@ -58,7 +58,7 @@ struct bh_node_partition {
 struct bh_ownership_gap {
     char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: unknown */
     uint32_t start;
-    /* Whose bytes may stand there, each tenant once; when there are too many, the last one is unknown. */
+    /* The tenants whose bytes may be there, each once; when there are too many, the last one is unknown. */
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
     uint32_t from_count;
 };
@@ -82,7 +82,7 @@ struct bh_node_record {
     uint32_t outcome, rc; /* OUTCOME; STOPPING: outcome */
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
-    uint32_t tenant;               /* LEASE, OWNER; ORDER of a carve: whose it is to be */
+    uint32_t tenant;               /* LEASE, OWNER; ORDER of a carve: the tenant that gets it */
     char party[BH_PARTY_SIZE];     /* LEASE: of that tenant; "" of before it was noted */
     uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
     bool clean, failed;            /* OWNER */

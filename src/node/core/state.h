@@ -28,7 +28,7 @@ struct bh_order {
 /* The notices of a job's isolation. */
 enum bh_lease_notice { BH_LEASE_UNVERIFIED, BH_LEASE_VERIFIED, BH_LEASE_STOPPED, BH_LEASE_NOTICES };
 
-/* How a lease stands by its isolation checks; node/verify/lease_check.h. */
+/* The state of a lease's isolation checks; node/verify/lease_check.h. */
 struct bh_lease_isolation {
     bool unverified;   /* the last one did not pass */
     bool unknown;      /* none was made since this node started */

@@ -83,10 +83,10 @@ bh_ns bh_gpu_client_response_until(const struct bh_gpu_client *client);
  * BH_GPU_WATCHED_MAX are not watched.  A scan does this for each GPU that it finds. */
 void bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t minor);
 
-/* Descriptors to poll for reading (POLLIN), and how many; when one is readable, call next_event of
- * the port with `wait` 0 until it fails (BH_TIMEOUT: no more now; BH_UNAVAILABLE: a child went,
- * or none runs).  Starts the children of watched GPUs that do not run, each at most once in
- * BH_GPU_EVENTS_RESTART.  Ask before every poll: the numbers change when a child was replaced. */
+/* Descriptors to poll for reading (POLLIN), and how many; when one is readable, call next_event of the port
+ * with `wait` 0 until it fails (BH_TIMEOUT: none left; BH_UNAVAILABLE: a child ended, or none runs).  Starts
+ * the children of watched GPUs that do not run, each at most once in BH_GPU_EVENTS_RESTART.  Ask before every
+ * poll: the numbers change when a child was replaced. */
 #define BH_GPU_EVENTS_RESTART (5 * BH_NS_PER_S)
 uint32_t bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED_MAX]);
 

@@ -1,10 +1,10 @@
-/* bulkhead-init: process 1 of every job.  The kernel spares process 1 the default action
- * of signals and makes it the parent of every orphan; so that a job's own command is an
- * ordinary process, this one starts it, reaps, and ends as it ended.  It passes no signals
- * on: the node sends them to every process of a job itself.
+/* bulkhead-init: process 1 of every job.  The kernel spares process 1 the default action of signals and makes
+ * it the parent of every orphan; so that a job's own command is an ordinary process, this one starts it,
+ * reaps, and ends as it ended.  It passes no signals on: the node sends them to every process of a job
+ * itself.
  *
- * What is added to a running job (exec, port-forward) is its child, too: it stands behind the
- * same sandbox because it never was outside of it (node/init/init_stream.h).
+ * A command that is added to a running job (exec, port-forward) is its child, too: it is in the same sandbox
+ * because it was never outside of it (node/init/init_stream.h).
  *
  *   init [--tty] -- COMMAND [ARGUMENT...] */
 

@@ -26,8 +26,8 @@ void bh_init_terminal_enter(int slave);
 /* In a child: become the command, or say on standard error why not, and end. */
 _Noreturn void bh_init_become(char **command);
 
-/* Wait until a child may have ended, and do what is asked for meanwhile.  SIGCHLD is blocked
- * outside of it.  Does not return when the keeper is gone. */
+/* Wait until a child may have ended, and serve requests meanwhile.  SIGCHLD is blocked outside of it.  Does
+ * not return when the keeper is gone. */
 void bh_init_streams_wait(void);
 
 /* The keeper is gone: process 1 ends, and the kernel ends every process of the job with it. */

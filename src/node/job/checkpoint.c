@@ -280,7 +280,7 @@ checkpoint_record_checkpointed(struct bh_node *node, const struct bh_job *job,
     return rc == BH_OK ? bh_state_sync(&node->state, err) : rc;
 }
 
-/* Not noted is not lost: what is given back twice is given back once. */
+/* A lost note does no harm: to give memory back twice is to give it back once. */
 static void
 checkpoint_record_restored(struct bh_node *node, uint64_t lease)
 {

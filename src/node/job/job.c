@@ -108,8 +108,8 @@ job_close_watch(struct bh_job *job)
     job->running = job->frozen = false;
 }
 
-/* Kill what is left.  Only the first time is it waited for: what does not go then sits in
- * the kernel, and the node has other things to do. */
+/* Kill what is left.  The node waits for it only the first time: a process that stays then sits in the
+ * kernel, and the node has other things to do. */
 static bool
 job_end_all(struct bh_node *node, struct bh_job *job, const char *id)
 {
@@ -472,7 +472,7 @@ job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_h
     return rc == BH_OK && !*ret_held ? job_record_suspended(node, job, true, err) : rc;
 }
 
-/* Freeze first: what a running process does after the list was read is unknown. */
+/* Freeze first: a process that runs could change its contexts after the list was read. */
 bh_rc
 bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_err *err)
 {
@@ -569,8 +569,8 @@ job_kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_
     return rc;
 }
 
-/* Process 1 takes no signal to end: before the job's command stands beside it, the signal would
- * be lost.  It is sent once, then. */
+/* Process 1 ignores the signal to end: before the job's command runs beside it, the signal would be lost.  So
+ * it is sent once the command runs. */
 static bh_rc
 job_ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *err)
 {

@@ -59,7 +59,7 @@ bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *reque
     return partition && !scrub_may_have(node, partition, request->tenant);
 }
 
-/* The partition that stands where the lease was lent one: a resumed lease may get another. */
+/* The partition at the placement that the lease was lent: a resumed lease may get another one. */
 static const struct bh_node_partition *
 scrub_partition_of(const struct bh_node *node, const struct bh_node_partition *lent)
 {
@@ -95,7 +95,7 @@ struct scrub {
     bool logged;       /* its receipt is written, and its last helper has not gone yet */
     bool left;         /* no order waits for it */
     bool was_bad;      /* a run has read back something else than it filled */
-    struct bh_err err; /* when over: what came of it */
+    struct bh_err err; /* when over: the result */
 };
 
 struct bh_scrubs {

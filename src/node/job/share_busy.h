@@ -10,7 +10,7 @@ void bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *
                         struct bh_share_busy *ret_busy);
 uint32_t bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid);
 
-/* Once before the GPUs are gone through: what turns took since then. */
+/* Once before the GPUs are read: the time slices since the last call. */
 void bh_share_busy_begin(struct bh_node *node);
 
 /* Judge all leases that share a GPU. */

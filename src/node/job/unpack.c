@@ -312,7 +312,7 @@ unpack_receive_line(struct bh_unpack *unpack)
     unpack->now.total_bytes = numbers[2];
 }
 
-/* What came of its report: lines of its course are taken, what stands behind them is the end. */
+/* Read its report: take the lines on its progress; the text behind them is the result. */
 static void
 unpack_read_progress(struct bh_unpack *unpack)
 {

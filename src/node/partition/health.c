@@ -32,7 +32,7 @@ health_message_on(const char *gpu, enum bh_fault fault)
     return health;
 }
 
-/* The oldest give way: the last ones say more about how things stand. */
+/* The oldest give way: the newest say more about the present state. */
 static void
 health_send(struct bh_node *node, const struct bh_msg_health *health)
 {

@@ -333,8 +333,8 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
     return rc;
 }
 
-/* There was no answer: what was done is read from the GPU itself.  `ret_again`: nothing was,
- * and the driver is not why. */
+/* There was no answer: read the outcome from the GPU itself.  `ret_again`: nothing was done, and the driver
+ * is not the cause. */
 static bh_rc
 partition_recover_carve(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
                         struct bh_err *err)
@@ -419,7 +419,7 @@ partition_destroy_instance(struct bh_node *node, const struct bh_node_partition 
                 *err = unseen;
             return err->rc;
         }
-        if (bh_node_inventory_is_unread(node, partition->gpu)) /* it may stand there still */
+        if (bh_node_inventory_is_unread(node, partition->gpu)) /* it may still be there */
             return bh_err_set(err, BH_UNAVAILABLE, "GPU %s cannot be read", partition->gpu);
         if (!partition_find_instance(node, partition))
             return BH_OK;

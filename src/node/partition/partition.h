@@ -18,10 +18,11 @@ BH_MUST_USE bh_rc bh_node_partition_carve_check(struct bh_node *node, const stru
 BH_MUST_USE bh_rc bh_node_partition_check_allowed(const struct bh_node *node, const char *gpu,
                                                   struct bh_err *err);
 
-/* Whether it stands already: carved by the same order, before the node died in the scrub that follows. */
+/* Whether it exists already: carved by the same order, before the node ended during the scrub that
+ * follows. */
 bool bh_node_partition_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted);
 
-/* Look at the GPU and write what stands there into the order's note: the order is begun. */
+/* Read the GPU's instances and write them into the order's note: the order is begun. */
 BH_MUST_USE bh_rc bh_node_partition_begin(struct bh_node *node, struct bh_node_record *order,
                                           struct bh_err *err);
 

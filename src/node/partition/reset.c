@@ -205,7 +205,7 @@ reset_start(struct bh_node *node, const char *pci, struct bh_err *err)
     return BH_OK;
 }
 
-/* What stood on it is gone. */
+/* The GPU's partitions are gone. */
 static bh_rc
 reset_record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 {

@@ -77,7 +77,7 @@ handover_assert(const struct bh_handover *handover)
     BH_ASSERT(handover->pid == 0 || handover->until);
 }
 
-/* Without waiting for it: what it reads may hang in the kernel.  False: it has not gone. */
+/* Does not wait for its end: its reads may hang in the kernel.  False: it has not ended. */
 static bool
 handover_end_look(struct bh_handover *handover)
 {

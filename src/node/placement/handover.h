@@ -27,7 +27,7 @@ BH_MUST_USE bh_rc bh_handover_check(struct bh_node *node, const struct bh_node_p
  * false. */
 bool bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partition);
 
-/* The job has ended, or is suspended: what it passed on before may still be open elsewhere. */
+/* The job has ended, or is suspended: descriptors that it passed on may still be open elsewhere. */
 void bh_handover_left(struct bh_node *node, const struct bh_job *job);
 
 #endif

@@ -40,7 +40,7 @@ void bh_health_watch_assert(const struct bh_health_watch *watch);
 /* Its bus address, also while the driver does not answer; "": it was never seen. */
 const char *bh_health_pci(const struct bh_node *node, const char *gpu);
 
-/* It was reset: what it said before does not count. */
+/* It was reset: earlier readings do not count. */
 void bh_health_forget(struct bh_node *node, const char *gpu);
 
 /* Whether it did not answer when it was asked last. */

@@ -332,7 +332,7 @@ sandbox_remove_all(struct bh_node *node)
     return left;
 }
 
-/* One that is just being made is killed when it stands in its group. */
+/* One that is just being made is killed once it is in its group. */
 void
 bh_helper_sandboxes_free(struct bh_node *node)
 {

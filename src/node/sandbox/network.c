@@ -22,7 +22,7 @@
 
 enum { RECORD_MAX = 64 << 10, HOSTS_MAX = 4 << 20, TENANT_SIZE = 120 };
 
-/* What stands in a job's folder. */
+/* The record in a job's folder. */
 struct network_record {
     uint32_t mode;
     uint64_t bandwidth_bps, job;
@@ -392,7 +392,7 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
     if (rc == BH_OK)
         rc = network_write_record(node, attached, err);
     attached->record.allow = attached->record.deny = (struct bh_texts){ 0 }; /* the order's */
-    networks->jobs[networks->count++] = attached; /* it stands in its own hosts file */
+    networks->jobs[networks->count++] = attached;                            /* it is in its own hosts file */
     if (rc == BH_OK)
         rc = network_make_files(node, request, attached, ret_files, err);
     if (rc == BH_OK)

@@ -16,7 +16,7 @@ struct bh_taking {
 
 struct bh_search {
     const struct bh_engine *engine;
-    uint32_t tenant;        /* slot: of the job that wants the capacity */
+    uint32_t tenant;        /* slot: the one that wants the capacity */
     uint32_t job;           /* slot: its own claim does not stand in its way; may be 0 */
     bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
     bool past_claims;       /* imagine that no capacity is kept for other jobs */

@@ -249,6 +249,15 @@ CASES = [
     ("the vendor's in two files", {**unit("sim/null", function("", "int cuInit(int a)")),
                                    **unit("sim/cuda", function("", "int cuInit(int a)"), "entry")}, []),
 
+    # words
+    ("a person for a program", unit("api", "/* Nobody reads\n * what it is told. */\n"), ["word Nobody", "word told"]),
+    ("in a line comment", unit("api", "// whoever asks\n"), ["word whoever"]),
+    ("in a page and a table", {"docs/a.md": "by whom\n", "tables/a.tbl": "/* ours */\n"}, ["word ours", "word whom"]),
+    ("in code and texts of the program", unit("api", 'int nobody = sizeof "told";\n'), ["prefix nobody"]),
+    ("a name in backticks, the Unix user", {"docs/a.md": "`whom`; user nobody\n"}, []),
+    ("part of a word", unit("api", "/* hours, untold */\n"), []),
+    ("an allowed word", {"docs/a.md": "by whom\n", "tools/tidy.allow": "docs/a.md:whom a title\n"}, []),
+
     # exceptions
     ("allowed", {**unit("engine", NESTED_4), "tools/tidy.allow": "src/engine/place.c:bh_place a flat table\n"}, []),
     ("allowed without reason", {**unit("engine", NESTED_4), "tools/tidy.allow": "src/engine/place.c:bh_place\n"},

@@ -478,8 +478,8 @@ def take_job(claims, row):
 
 
 def take_key(claims, row):
-    """What the export has of after the last of its records is nobody's business yet: the time decides that only where no
-    record speaks of it.  A row of before has a time a little after that of the record that destroyed the key, which may be the last."""
+    """A key of after the export's last record is not checked yet: its time decides that only where no
+    record names it.  A row of before has a time a little after that of the record that destroyed the key, which may be the last."""
     number = int(row["id"])
     facts = {key: int(row.get(key, 0)) for key in ("kind", "tenant_id", "month", "created_ns")}
     destroyed = int(row.get("destroyed_ns", 0))
@@ -510,7 +510,7 @@ def compare_export(read, claims):
     tables = {name: lines_of(read, name) for name in TABLES}
     for name, rows in tables.items():
         if rows is None and TABLES[name][1](claims):
-            raise Missing(f"{name}, without which nobody knows what the records' ids and digests stand for")
+            raise Missing(f"{name}, without which the records' ids and digests have no names and texts")
     if tables["names"] is None:
         return
     try:

@@ -298,7 +298,8 @@ api_authorise(struct bh_call *call, struct bh_err *err)
 
 /* ---- answering ---- */
 
-/* Who calls, and whether not too often: who shows no good credentials draws as a stranger. */
+/* Identify the caller and check its rate: a caller without valid credentials draws from the bucket of unknown
+ * callers. */
 static bh_rc
 api_identify(struct bh_call *call, struct bh_err *err)
 {

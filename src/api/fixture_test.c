@@ -511,7 +511,7 @@ bh_fixture_put_node(struct fixture *f, uint32_t id, const char *name)
 
 static const struct bh_site_sign_in fixture_sign_in;
 
-/* ---- streams: everybody's but bob's ---- */
+/* ---- streams: allowed to all but bob ---- */
 
 static bh_rc
 fixture_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)

@@ -342,7 +342,7 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
         size_t length = strcspn(at, " ");
         const struct bh_parameter *found = bh_parameter_find(at, length);
 
-        BH_ASSERT(found); /* a parameter without a meaning is our omission */
+        BH_ASSERT(found); /* a parameter without a meaning is a fault of this program */
         openapi_put_parameter(w, "query", found);
         at += length + (at[length] == ' ');
     }

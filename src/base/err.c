@@ -48,8 +48,7 @@ err_append(struct bh_err *err, const char *text)
     bh_utf8_scrub(err->msg);
 }
 
-/* Messages quote what strangers sent, cut at any byte: what is left must be fit for
- * a terminal and for JSON. */
+/* Messages quote untrusted input, cut at any byte: what is left must be fit for a terminal and for JSON. */
 static void BH_PRINTF(2, 0) err_fill(struct bh_err *err, const char *format, va_list args)
 {
     err_format(err->msg, sizeof err->msg, format, args);

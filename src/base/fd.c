@@ -263,8 +263,8 @@ fd_set_address(const char *path, struct sockaddr_un *ret_address, struct bh_err 
     return BH_OK;
 }
 
-/* Makes way for a new socket: what a dead program left is removed, a socket that
- * someone listens on and anything that is no socket stay. */
+/* Make way for a new socket: a socket without a listener, which a dead program left, is removed; one with a
+ * listener, and anything that is no socket, stays. */
 static bh_rc
 fd_clear_stale(const char *path, const struct sockaddr_un *address, struct bh_err *err)
 {

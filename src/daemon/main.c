@@ -106,7 +106,7 @@ struct daemon_arguments {
     const char *rotate_root;
 };
 
-/* The exit status, or -1 to go on. */
+/* The exit status, or -1 to continue. */
 static int
 daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 {
@@ -205,7 +205,7 @@ daemon_open_core(struct daemon_program *program, struct bh_err *err)
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
     program->signing = bh_signing_process_new(&program->config);
-    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* who opens says what lacks */
+    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* opening it reports a fault */
     core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_crash_open(core, version, err);
     if (rc != BH_OK)
@@ -416,7 +416,7 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
     return daemon_serve_socket(program, err); /* the last: a client that reaches it finds the rest there */
 }
 
-/* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */
+/* Wait for SIGTERM or SIGINT; the owner sends one when it cannot continue. */
 static void
 daemon_wait_for_end(int signal_fd)
 {

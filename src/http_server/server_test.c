@@ -317,7 +317,7 @@ bodies_have_a_limit(void **state)
 }
 
 static void
-half_requests_hold_nobody_up(void **state)
+half_requests_delay_no_other_client(void **state)
 {
     enum { HALVES = 40 };
     int halves[HALVES];
@@ -694,7 +694,7 @@ main(void)
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(huge_headers_are_refused),
         cmocka_unit_test(bodies_have_a_limit),
-        cmocka_unit_test(half_requests_hold_nobody_up),
+        cmocka_unit_test(half_requests_delay_no_other_client),
         cmocka_unit_test(streams_end_and_vanished_readers_are_noticed),
         cmocka_unit_test(a_stop_ends_open_streams),
         cmocka_unit_test(dripping_requests_have_a_deadline),

@@ -24,7 +24,7 @@ struct bh_digest {
  * sealed it (audit/sealed.h), and goes with that (erase_sealed). */
 struct bh_text_row {
     struct bh_digest digest;
-    uint32_t tenant_id; /* whom it counts against (count_texts); 0: nobody */
+    uint32_t tenant_id; /* the tenant that it counts against (count_texts); 0: none */
     struct bh_slice text;
 };
 
@@ -39,12 +39,12 @@ struct bh_job_row {
     uint64_t deadline_ns;                                       /* 0: none */
     uint64_t ended_by;          /* the record that says that it ended, which may be long after
                                    ended_ns; 0: it has not, or did in a store of before */
-    uint32_t checkpoint_signal; /* 0: it is told to write none */
+    uint32_t checkpoint_signal; /* 0: it is ordered to write none */
     uint32_t gang;              /* members; 0 is 1 */
     int32_t exit_status;        /* -1 while it has none */
     struct bh_digest spec;
-    bool misfiled; /* read: lists take it for one that has ended, or has not, against
-                      ended_ns: somebody changed the store */
+    bool misfiled; /* read: lists take it for one that has ended, or has not, against ended_ns: the store was
+                    * changed from outside */
 };
 
 /* What changes in a job's row after its submission. */
@@ -104,7 +104,7 @@ struct bh_token_row {
 
 /* Small JSON objects, most of them about people, described where they are read and written. */
 enum bh_document_kind {
-    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, who it is elsewhere */
+    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, identities at providers */
     BH_DOCUMENT_PASSKEY,        /* by credential id */
     BH_DOCUMENT_SESSION,        /* by session id */
     BH_DOCUMENT_LOCKOUT,        /* by what attempts are counted under */
@@ -130,7 +130,7 @@ struct bh_document_row {
     enum bh_document_kind kind;
     const char *key;
     uint64_t version;      /* how often it was put */
-    uint32_t principal_id; /* whose; 0: nobody's */
+    uint32_t principal_id; /* whose; 0: no principal's */
     const char *value;     /* NULL or "": it is removed */
 };
 

@@ -200,8 +200,8 @@ pages_make_usage(void)
     return -1;
 }
 
-/* `ret_outdated`: processes of it go on counting in a page of another version.  While it cannot be told
- * whether one lives, no page is made: it may count in one. */
+/* `ret_outdated`: some of its processes count in a page of another version.  While it is unknown whether such
+ * a process lives, no page is made: it may count in one. */
 static bh_rc
 pages_find_usage(const struct slots *slots, int *ret_fd, bool *ret_outdated, struct bh_err *err)
 {

@@ -1,10 +1,10 @@
-/* Each call that changes a file fails, in turn: once, or from then on; by a broken disk or a
- * full one.  Meanwhile the daemon's core carries out one command, with a checkpoint due, and
- * a snapshot, too, for the first.  No effect may be without its record:
+/* Each call that changes a file fails, in turn: once, or from then on; by a broken disk or a full one.
+ * Meanwhile the daemon's core carries out one command, with a checkpoint due, and a snapshot, too, for the
+ * first.  No effect may be without its record:
  *
  *   what failed has left nothing: no record, no token, no tenant gone, nothing for the node;
  *   what a crash then leaves is the state before or the state after, whole, and the former
- *     when the caller was told that it failed, the latter when he was told that it is done;
+ *     when the answer was that it failed, the latter when the answer was that it is done;
  *   the same command succeeds once the disk works again. */
 
 #include "tests/crash/left.h"

@@ -232,7 +232,7 @@ def rolled_back(site):
 
 @tap.test()
 def formless_row(site):
-    "bulkheadd refuses to start on a store with a row that has no form, and names it; before, nobody's jobs could be listed then"
+    "bulkheadd refuses to start on a store with a row that has no form, and names it; before, no jobs could be listed then"
     site.announce("cannot continue")
     busy(site)
     site.stop(site.daemon)
@@ -264,7 +264,7 @@ def in_memory(pid, what):
 
 @tap.test()
 def apart(site):
-    "the signing key is in the signer's memory and nowhere in bulkheadd's; nobody else may look there"
+    "the signing key is in the signer's memory and nowhere in bulkheadd's; no other process may read it"
     busy(site)
     key = (site.dir / "state/audit.key").read_bytes()
     signer, = site.processes("bulkhead-signer")
@@ -922,7 +922,7 @@ def searched(site):
 
 @tap.test()
 def nobodys(site):
-    "credentials that are nobody's are counted, those with a token's id as tried at that token"
+    "credentials of no known user are counted, those with a token's id as tried at that token"
     made = site.client("alice").post("/v1/tokens", {})
     asked = site.leaves()[-1]["obj"]
     wrong = made["token"][:20] + ("B" if made["token"][20] == "A" else "A") + made["token"][21:]

@@ -123,7 +123,7 @@ def cannot_start(site):
 
 @tap.test()
 def out_of_memory(site):
-    "a job that uses more than its memory ends as out_of_memory and takes nobody with it"
+    "a job that uses more than its memory ends as out_of_memory and ends no other job"
     beside = started(site)
     job, _ = site.run("sh", "-c", "tail /dev/zero", memory="32Mi")
     equal("ending", ending(job)[:2], ("failed", "out_of_memory"))
@@ -298,7 +298,7 @@ def followed(site):
 
 @tap.test()
 def watched(site):
-    "every change of a job's state is an event for those who may see the job, and for nobody else"
+    "every change of a job's state is an event for those who may see the job, and for no other user"
     seen = {}
 
     def watch(person):
@@ -403,7 +403,7 @@ def hold_as_another_account(site):
 @tap.test()
 def two_sites(site):
     """a site whose control group is another's refuses to start and says what to do, as long as the other's node or its
-    jobs run; its jobs run on; a group that nobody uses is taken over; what another account locks is no claim"""
+    jobs run; its jobs run on; an unused group is taken over; what another account locks is no claim"""
     job = started(site)
     for who in ("node runs", "jobs run there"):
         if who == "jobs run there":

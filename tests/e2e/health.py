@@ -157,7 +157,7 @@ def lost_under_a_job(site):
 @tap.test(topology="1x H100-80GB mig=on", site=SITE, node_conf=CONF)
 def contained(site):
     """XID 94 ends the one lease whose instance it names; the neighbour of another tenant runs on,
-    and the GPU is reset when nobody uses it"""
+    and the GPU is reset when idle"""
     hit = site.submit(*WAIT)
     beside = site.submit(*WAIT, tenant="acme/speech/asr")
     for job in (hit, beside):

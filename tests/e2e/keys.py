@@ -87,7 +87,7 @@ def sealed(site):
 
 @tap.test(topology=ONE, site=TWO_ADMINS, node_conf="image_roots = /tmp")
 def erased(site):
-    "two administrators erase a month: nobody reads it, no file holds it, and the log verifies as before"
+    "two administrators erase a month: it cannot be read, no file holds it, and the log verifies as before"
     job = told(site)
     told(site)
     refused(site)

@@ -98,7 +98,7 @@ def least_rights(up):
 
 
 def strangers(up):
-    "nobody but the daemon's user and root reaches the signer's socket"
+    "only the daemon's user and root reach the signer's socket"
     text = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     path = f"{up.home}/run/signer/signer.sock"
     for ids, refused in ((65534, True), (64101, False)):

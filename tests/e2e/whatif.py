@@ -71,7 +71,7 @@ def estimated(site):
 
 @tap.test(topology=ONE)
 def submit(site):
-    "whatif submit says whether a job would start or wait, and whom it would hurt"
+    "whatif submit says whether a job would start or wait, and which jobs it would delay"
     first, second = busy(site)
     text, answer = asks(site, "alice", "submit", "--tenant", BATCH, "--sku", "large", "--priority", "low", "--", "true")
     equal("decision", answer["job"]["decision"], "waits")

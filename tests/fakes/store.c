@@ -190,7 +190,7 @@ memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
     return bh_memory_put_row(self, BH_MEMORY_TOKENS, row, err);
 }
 
-/* Principal 0, which no one is, has those that are gone. */
+/* Principal 0, which no user has, has those that are gone. */
 static bh_rc
 memory_drop_token(void *self, const char *id, struct bh_err *err)
 {

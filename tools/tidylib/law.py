@@ -180,3 +180,8 @@ VENDOR = re.compile(r"(nvml|cu)[A-Z]\w*")
 # Names of two libraries: the vendor's ABI has them, or the one text of trampolines for both.
 NAMED_BY_OTHERS = re.compile(r"(nvml|cu)[A-Z]|CU|sim_|dlsym$|bh_driver_(find|has)$")
 EXPORTED_ELSEWHERE = re.compile(r"bh_|main$|LLVMFuzzer")
+
+# Words that comments, tables and docs do not use, as they begin a sentence and within one (words.py), and
+# phrases with them that are right: the Unix user is called so.
+WORDS = ["[Nn]obody", "[Ww]hoever", "[Ww]homever", "[Ww]hom", "[Tt]old", "[Oo]urs"]
+WORDS_FREE = ["users? nobody"]

@@ -2,7 +2,7 @@
 import os
 import re
 
-from . import calls, csource, law, names
+from . import calls, csource, law, names, words
 from .finding import Finding, floor_of, folder_of, is_test, place_of
 
 
@@ -268,5 +268,5 @@ def floors(tree):
                               f"{call.name}() is on a higher floor, in {other}.c")
 
 
-ALL = [includes, sizes, banned, proc, opens, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once]
+ALL = [includes, sizes, banned, proc, opens, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once, words.words]
 STRICT = ALL + [contracts]

@@ -33,8 +33,9 @@ record_filter_may_see_site(const struct bh_call *call)
     return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 }).allow;
 }
 
-/* A name that no principal has finds nothing, as that of one does of which the caller may see
- * nothing; who may see the whole site is told that it is mistyped. */
+/* A name that no principal has finds nothing, like a name whose records the caller may not see, so that the
+ * answer does not show which names exist.  A caller that may see the whole site learns that the name is
+ * mistyped. */
 static bh_rc
 filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {

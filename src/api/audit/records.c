@@ -94,8 +94,8 @@ records_letters_of(struct bh_slice leaf, const char *key)
                             : (struct bh_slice){ value.text + 1, value.length - 2 };
 }
 
-/* A record's decisions may be about other tenants' jobs: who does not see everything
- * gets such a leaf by its hash only. */
+/* A record's decisions may be about other tenants' jobs: a caller that does not see all of them gets such a
+ * leaf by its hash only. */
 static bool
 records_are_whole(const struct records *r, struct bh_slice leaf)
 {
@@ -141,7 +141,7 @@ records_names_verb(struct bh_slice leaf, const char *verb)
            && strcmp(text, verb) == 0;
 }
 
-/* For who may see the record whole: what a person said, or what a site file changed, in `note`. */
+/* For a caller that may see the record whole: a user's text, or the changes of a site file, in `note`. */
 static void
 records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
                   struct bh_reply_record_shown *ret)
@@ -175,8 +175,8 @@ records_fill_whole(struct bh_slice leaf, struct record_texts *texts, struct bh_r
     ret->salt = records_text_of(leaf, "salt", texts->salt);
 }
 
-/* The event's own content, what the engine was told or what a deed says besides
- * (audit/token_facts.h), is for callers that see the leaf whole. */
+/* The event's own content (what the engine received, or what a deed adds, audit/token_facts.h) is for callers
+ * that see the leaf whole. */
 static bool
 records_put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
 {
@@ -355,8 +355,8 @@ records_put_page(struct records *r, uint64_t first, struct bh_err *err)
     return BH_OK;
 }
 
-/* Whether the pages come to every record: then the log's size is how many there are.  Fewer
- * are not counted, and how much others do is not for those who see only their own. */
+/* Whether the pages come to every record: then the log's size is their number.  Fewer are not counted, and a
+ * caller that sees only its own records must not learn how much others do. */
 static bool
 records_counts_all(const struct records *r)
 {

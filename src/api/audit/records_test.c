@@ -69,7 +69,7 @@ pages_follow_each_other(void **state)
     BH_CHECK_DONE();
 }
 
-/* The tree can be computed from what anybody gets: a leaf, or its hash. */
+/* The tree can be computed from what any caller gets: a leaf, or its hash. */
 static void
 raw_gives_leaves_or_their_hash(void **state)
 {
@@ -253,9 +253,9 @@ searches_know_times_and_ids(void **state)
     "00000000000000000000000000000000000000000000000000000000000000ab\",\"ts\":\"2000\","                    \
     "\"v\":4,\"verb\":\"gpu.cordon\"}"
 
-/* What happened is told as the leaf has it to who sees that, and the digest of its text. */
+/* A caller that sees the leaf gets its event as the leaf has it, and the digest of its text. */
 static void
-events_are_told(void **state)
+events_are_shown(void **state)
 {
     static const char event[] = "\"event\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},";
     static const char text[] =
@@ -362,7 +362,7 @@ searches_know_datasets_by_name(void **state)
 
 /* The result says that the answer was taken, the outcome what it was. */
 static void
-outcomes_are_told(void **state)
+outcomes_are_shown(void **state)
 {
     static const struct {
         const char *leaf, *says;
@@ -405,8 +405,8 @@ main(void)
                                         TEST(searches_find_what_they_ask_for),
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),
-                                        TEST(outcomes_are_told),
-                                        TEST(events_are_told),
+                                        TEST(outcomes_are_shown),
+                                        TEST(events_are_shown),
                                         TEST(what_changed_a_job_is_shown_whole) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

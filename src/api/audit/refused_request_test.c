@@ -237,8 +237,8 @@ a_dataset_that_is_asked_about_is_recorded_twice(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whatever the operation: who may not on the site is recorded under its deed, and who names a job
- * that is hidden from him with the job, and not whose it is. */
+/* For every operation: a caller without the right on the site is recorded under its deed, and one that names
+ * a job hidden from it is recorded with the job, and not with the job's owner. */
 static void
 every_operation_has_its_deed(void **state)
 {
@@ -267,10 +267,10 @@ every_operation_has_its_deed(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who is nobody's user: of him there is the uid, and nothing that he sent is looked at.  Over HTTPS
- * there is not even that.  Credentials that are nobody's count as such, and not as of a user. */
+/* A caller that is no known user: the record has its uid, and none of what it sent.  Over HTTPS it has not
+ * even that.  Credentials of no known user count as such, and not as a user's. */
 static void
-a_stranger_is_his_uid(void **state)
+an_unknown_caller_is_its_uid(void **state)
 {
     static const struct {
         const char *name;
@@ -316,7 +316,7 @@ a_stranger_is_his_uid(void **state)
 
 /* What the owner refuses before it knows better it records with what is known here. */
 static void
-the_owner_is_told_the_tenant(void **state)
+the_owner_gets_the_tenant(void **state)
 {
     struct fixture *f = open_with_a_job();
 
@@ -338,7 +338,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_record_names_what_was_denied),
     cmocka_unit_test(a_dataset_that_is_asked_about_is_recorded_twice),
     cmocka_unit_test(every_operation_has_its_deed),
-    cmocka_unit_test(a_stranger_is_his_uid),
-    cmocka_unit_test(the_owner_is_told_the_tenant),
+    cmocka_unit_test(an_unknown_caller_is_its_uid),
+    cmocka_unit_test(the_owner_gets_the_tenant),
 };
 BH_TEST_MAIN(tests)

@@ -44,7 +44,7 @@ struct gpu_list {
     struct bh_facts facts; /* of the connected nodes */
 };
 
-/* Whether others hold it, who stay unseen: of what they have the GPU's `used` tells. */
+/* Whether a tenant that the caller does not see holds it: the GPU's `used` includes such partitions. */
 static bool
 gpus_is_foreign(const struct gpu_list *list, const struct bh_partition_view *partition)
 {

@@ -82,7 +82,7 @@ nodes_fill_grades(bh_json_value grades, struct node_lists *lists, struct bh_repl
     ret->grades_not_verified = (struct bh_texts){ lists->unverified, count };
 }
 
-/* What its isolation checks came to, as it last said.  Why names jobs: for who may see all. */
+/* The last result of its isolation checks.  The reason names jobs: only for a caller that may see all. */
 static void
 nodes_fill_isolation(const struct node_list *list, bh_json_value node, struct bh_reply_node_shown *ret)
 {

@@ -99,7 +99,7 @@ runnable_folder_of(const struct runnable_wanted *wanted, const struct bh_mount_s
     return mount->source;
 }
 
-/* A dataset's folder is not named: who mounts it by name need not know it. */
+/* A dataset's folder is not named: a submitter that mounts it by name need not know it. */
 static bool
 runnable_gives_folders(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
 {

@@ -42,7 +42,7 @@ struct bh_call {
     bool recorded;                  /* the owner has seen it: it is in the journal */
     bool quarantined;               /* it failed an assert before, or others like it did */
     bool probed;                    /* it asked for what it may not see */
-    bool identified;                /* it is known who calls */
+    bool identified;                /* the caller is known */
     bool unauthenticated;           /* credentials were sent that are unknown */
     uint64_t unauthenticated_token; /* that has their id, by its number in records; 0: none */
 };

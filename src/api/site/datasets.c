@@ -204,7 +204,7 @@ bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct b
     struct judgement judged;
     bh_rc rc = datasets_judge(call, spec, &request, &judged, err);
 
-    if (rc == BH_OK && !bh_runnable_image(call, spec)) { /* the same for who asks, here and in the log */
+    if (rc == BH_OK && !bh_runnable_image(call, spec)) { /* the same to the caller, here and in the log */
         judged = (struct judgement){ .denial = { .verdict = { .reason = BH_DATA_UNKNOWN } } };
         rc = bh_datasets_refuse_image(spec, err);
     }

@@ -300,8 +300,8 @@ whatif_read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err
     return bh_err_hint(err, "`bulkhead gpu -o wide` and `bulkhead node` list them");
 }
 
-/* The owner knows which names have which ids: its dry run says what the engine would be
- * told.  What it refuses it records. */
+/* The owner knows which names have which ids: its dry run lists the events that the engine would receive.  It
+ * records what it refuses. */
 static bh_rc
 whatif_ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
@@ -392,7 +392,7 @@ whatif_send_quota(struct bh_simulation *simulation, const struct whatif_question
     return bh_simulation_send(simulation, &event);
 }
 
-/* What `drain` tells the engine (daemon/changes/cordon.c). */
+/* The event that `drain` sends to the engine (daemon/changes/cordon.c). */
 static bh_rc
 whatif_send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
 {
@@ -429,7 +429,7 @@ whatif_send_all(struct bh_simulation *simulation, const struct whatif_question *
     return rc;
 }
 
-/* How the job asked about stands before time goes on. */
+/* Read the state of the job in question before time advances. */
 static void
 whatif_read_subject(struct bh_outcome *outcome, const struct whatif_question *q)
 {

@@ -1,4 +1,4 @@
-/* Commands for those who verify: search, proofs and exports. */
+/* Commands for verifiers: search, proofs and exports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

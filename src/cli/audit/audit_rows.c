@@ -78,7 +78,7 @@ write_page(void *self, const char *table, const char *lines, size_t length, stru
     return bh_fd_write_all(*fd, lines, length, err);
 }
 
-/* Readable by those who may read the folder; an export that fails leaves the file of before. */
+/* Readable by users who may read the folder; an export that fails leaves the previous file. */
 static bh_rc
 audit_rows_save(const struct bh_cli *cli, const char *folder, const char *table, uint64_t size,
                 struct bh_err *err)

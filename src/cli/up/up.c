@@ -15,7 +15,7 @@
 #include "base/time.h"
 #include "cli/site/site.h"
 
-/* Who has it for a system user has the packages, whose folders are that user's. */
+/* A machine with this system user has the packages, whose folders are that user's. */
 #define PACKAGES_USER "bulkhead"
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
@@ -281,7 +281,8 @@ up_leave_terminal(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* For who looks for this process.  On a full disk there is none, rather than that of an earlier start. */
+/* For programs that look for this process.  On a full disk there is none, rather than that of an earlier
+ * start. */
 static bh_rc
 up_write_pid(const struct bh_up *up, struct bh_err *err)
 {
@@ -298,7 +299,7 @@ up_write_pid(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* Fork; *ret_parent tells the parent from the child, and in the parent all is done. */
+/* Fork; *ret_parent is true in the parent, where nothing remains to be done. */
 static bh_rc
 up_detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
 {

@@ -109,7 +109,7 @@ files_hash(const char *text)
     return value;
 }
 
-/* Whoever owns the folder could put anything in place of what root makes in it. */
+/* The owner of the folder can replace anything that root makes in it. */
 static bh_rc
 files_check_owner(const char *dir, struct bh_err *err)
 {
@@ -340,8 +340,8 @@ struct folder {
     mode_t mode;
 };
 
-/* A folder with exactly this owner and mode.  What is a link there is refused: root
- * must not change what somebody else pointed at. */
+/* A folder with exactly this owner and mode.  A symbolic link is refused: root must not change a target that
+ * another user chose. */
 static bh_rc
 up_make_folder(const struct folder *folder, struct bh_err *err)
 {

@@ -1,4 +1,4 @@
-/* Nobody fills the site with waiting jobs or tokens, not even within one batch. */
+/* No principal fills the site with pending jobs or tokens, not even within one batch. */
 #include "daemon/authorization/allowance.h"
 
 #include "base/time.h"
@@ -64,7 +64,7 @@ token_rows(const char *id)
     return count;
 }
 
-/* Whoever makes and revokes tokens all day does not fill the store. */
+/* Making and revoking tokens all day does not fill the store. */
 static void
 dead_tokens_are_bounded(void **state)
 {
@@ -198,7 +198,7 @@ a_full_disk_stops_no_ending(void **state)
     BH_CHECK_DONE();
 }
 
-/* A job of alice's whose text nobody else has; not committed. */
+/* A job of alice's with a text of its own; not committed. */
 static bh_rc
 submit_long(const char *who)
 {

@@ -235,7 +235,7 @@ test_refusals_change_nothing_and_are_recorded(void **unused)
     fixture_teardown(&f);
 }
 
-/* Who asks for a longer grace than the site allows is told the number; dry run or not. */
+/* A grace longer than the site allows is refused with the limit; dry run or not. */
 static void
 test_a_grace_has_a_most(void **unused)
 {
@@ -425,7 +425,7 @@ test_a_failed_commit_leaves_nothing(void **unused)
     fixture_teardown(&f);
 }
 
-/* Whoever repeats a command is told what the job is instead. */
+/* A repeated command is refused with the job's state. */
 static void
 test_a_command_that_comes_too_late_names_the_state(void **unused)
 {

@@ -4,8 +4,8 @@
 #include "daemon/batch/record.h"
 #include "daemon/fixture/audited_test.h"
 
-/* No name without a record that binds it, whoever gave it and however many came at once; and
- * the rows that a core writes are what its records say. */
+/* Every name has a record that binds it, whichever principal gave it and however many came at once; and the
+ * rows that a core writes equal its records. */
 
 static void
 ok(struct fixture *f, bh_rc rc)

@@ -212,7 +212,7 @@ a_legal_hold_keeps_keys(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who is in a group is not known here: it may be somebody. */
+/* The members of a group are not known here: another administrator may be among them. */
 static void
 a_group_counts_as_another(void **state)
 {
@@ -244,8 +244,8 @@ a_group_counts_as_another(void **state)
     BH_CHECK_DONE();
 }
 
-/* Root is nobody's second person: it is waited for by nobody and confirms nothing; what it asks for
- * itself waits for one where there is one. */
+/* Root is no second person: no request waits for root's confirmation, and root confirms none; root's own
+ * request waits for a second person where there is one. */
 static void
 root_is_no_second_person(void **state)
 {

@@ -259,7 +259,7 @@ test_suspend(void **state)
     BH_CHECK_DONE();
 }
 
-/* What the daemon before can have told anybody. */
+/* The latest time that the previous daemon can have reported. */
 static void
 test_saved(void **state)
 {

@@ -160,8 +160,8 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
-/* Of every record, also those that name a request.  Its number is drawn as well, but who sees one
- * record of it finds it there, and all others of that request are hashes to them. */
+/* Every record gets a salt, also one that names a request.  The request's number is random as well, but a
+ * reader of one of its records knows the number, and sees only hashes of the others. */
 bh_rc
 bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err)
 {

@@ -48,7 +48,7 @@ uint32_t bh_catalog_last(const struct bh_catalog *catalog, enum bh_name_kind kin
 const char *bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor,
                             uint32_t *ret_id);
 
-/* The name is not in use any more; its id stays taken. */
+/* The name is no longer in use; its id stays taken. */
 BH_MUST_USE bh_rc bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
                                   struct bh_err *err);
 

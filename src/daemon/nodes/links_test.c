@@ -123,8 +123,8 @@ test_the_daemon_restarts_with_both(void **unused)
     close_scene(&s);
 }
 
-/* What a node told of its marks at most is what it hears: also after it told less, which is why it
- * hears it, and after the daemon began anew.  Another node's is another number. */
+/* A node receives the highest number of marks that it ever reported: also after it reported a lower one,
+ * which is why it receives it, and after the daemon restarted.  Another node has another number. */
 static void
 test_marks_are_kept(void **unused)
 {

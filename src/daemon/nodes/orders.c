@@ -398,7 +398,7 @@ orders_job_of(const struct bh_core *core, const struct bh_effect *effect)
     return leased ? view : (struct bh_job_view){ .tenant = { 0 } };
 }
 
-/* Whether the node's words go with the record: why a job did not begin, go on, or make way. */
+/* Whether the record has the node's explanation: why a job did not begin, resume or make way. */
 static bool
 orders_has_explanation(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
 {
@@ -441,7 +441,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const st
         entry.note = outcome->why;
     if (awaited)
         rc = orders_step(core, &entry, &event, view.job, err);
-    /* The answer to an older question: no event any more, but what was ordered was done. */
+    /* The answer to an older order: no event, but what was ordered was done. */
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
         rc = bh_core_record(core, &entry, (bh_rc)outcome->rc, err);
     return rc;

@@ -16,7 +16,7 @@
 #include "daemon/owner/replies.h"
 #include "daemon/site/site_apply.h"
 
-/* Who carries out the operations that change something; NULL: it changes nothing, or is a change of
+/* The functions that carry out changes; NULL: the operation changes nothing, or is a change of
  * src/accounts. */
 #define NONE NULL
 static bh_rc (*const runners[BH_OPERATIONS])(struct bh_core *core, const struct bh_command *command,

@@ -80,7 +80,7 @@ struct bh_owner_thread {
     struct bh_mutex mutex;
     struct owner_request *first, **last;
     struct bh_queued_refusal *refusals;
-    uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
+    uint32_t refusal_count, unknown_count;     /* the latter are of unknown users */
     uint64_t unknown_more;                     /* that found no room */
     struct bh_unauthenticated unauthenticated; /* wrong credentials */
     bool stopping;
@@ -166,9 +166,9 @@ owner_port_ask_forecast(void *self, bh_forecast_question question, void *questio
     return owner_port_ask(self, owner_run_forecast_question, &request, err);
 }
 
-/* Of who is not known the kernel says which Unix user it is, and that is a record.  Over HTTPS
- * there is an address at most, which no record holds: that is none.  Nor is a stranger's request
- * that came too often, so that its rate bounds this, too. */
+/* The kernel gives the Unix user of an unknown caller on the socket, and that is recorded.  Over HTTPS there
+ * is an address at most, which no record holds: so there is none.  Nor is there one of an unknown caller's
+ * request that came too often, so that the caller's rate bounds these records, too. */
 static bool
 owner_is_for_a_record(const struct bh_caller *caller, bh_rc rc)
 {
@@ -191,7 +191,7 @@ owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_r
     if (last && bh_queued_refusal_is(last, caller, &what)) {
         last->what.times++;
     } else if (unknown_caller && owner->unknown_count == UNKNOWN_MAX) {
-        owner->unknown_more++; /* they leave room for who is known */
+        owner->unknown_more++; /* they leave room for known callers */
     } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
         bh_queued_refusal_set(&owner->refusals[owner->refusal_count++], caller, &what);
         owner->unknown_count += unknown_caller;
@@ -363,7 +363,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
     return first;
 }
 
-/* Each has a semaphore of its own: those who wake want no lock that is held here. */
+/* Each has a semaphore of its own: threads that wake want no lock that is held here. */
 static void
 owner_finish_requests(struct owner_request *request)
 {
@@ -650,7 +650,7 @@ owner_abandon_when_idle(struct bh_owner_thread *owner)
         owner_fail_batch(owner, NULL, &err);
 }
 
-/* The thread ends: nothing waits for it any more, now or later. */
+/* The thread ends: refuse all that waits for it, now and later. */
 static void
 owner_refuse_pending(struct bh_owner_thread *owner)
 {

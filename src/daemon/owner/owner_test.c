@@ -1,4 +1,4 @@
-/* The owner thread under many workers: every answer is durable and nobody waits for ever. */
+/* The owner thread under many workers: every answer is durable and no request waits for ever. */
 
 #include "daemon/fixture/fixture_test.h"
 
@@ -110,9 +110,9 @@ test_answers_are_kept(void **unused)
     fixture_teardown(&f);
 }
 
-/* Whoever comes while the owner stops gets an answer, if only that it is unavailable. */
+/* A request that comes while the owner stops gets an answer, if only that the owner is unavailable. */
 static void
-test_stopping_leaves_nobody_waiting(void **unused)
+test_stopping_leaves_no_request_waiting(void **unused)
 {
     struct bh_owner_thread *owner;
     struct worker workers[WORKERS];
@@ -298,7 +298,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_own_work_that_fails_is_not_repeated_at_once),
     cmocka_unit_test(test_what_only_a_start_can_tell_ends_it),
     cmocka_unit_test(test_answers_are_kept),
-    cmocka_unit_test(test_stopping_leaves_nobody_waiting),
+    cmocka_unit_test(test_stopping_leaves_no_request_waiting),
     cmocka_unit_test(test_strangers_leave_room),
 };
 

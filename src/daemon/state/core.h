@@ -59,7 +59,7 @@ struct bh_verify_order {
     uint64_t job;     /* 0: none */
     uint32_t tenant;
     uint8_t req[16];    /* request id of the wish, for the verdict's record */
-    uint32_t principal; /* who asked first; 0: an administrator */
+    uint32_t principal; /* the first that asked; 0: an administrator */
     uint64_t asked_ns;  /* 0: answered */
 };
 enum { BH_CORE_VERIFIES_MAX = 256, BH_CORE_CHECKS_MAX = 64 };

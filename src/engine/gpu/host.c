@@ -47,7 +47,7 @@ host_stays_in_memory(const struct bh_search *search, uint32_t slot)
     return job->contract == BH_CONTRACT_SUSPEND && bh_gang_all(engine, lease->job, LEASE_RUNNING);
 }
 
-/* What those give back who are imagined gone.  A lease is met at its first partition. */
+/* What jobs give back that are imagined gone.  A lease is met at its first partition. */
 static void
 host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
@@ -82,7 +82,7 @@ host_charge_claim(const struct bh_engine *engine, const struct claim *claim, uin
     left->memory_mib -= each.memory_mib * members;
 }
 
-/* What the members of those will take who are imagined there. */
+/* What the members of jobs will take that are imagined there. */
 static void
 host_charge_taking(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
@@ -124,8 +124,8 @@ host_left_now(const struct bh_search *search, uint32_t slot)
     return left;
 }
 
-/* A job that has room beside those who are there now, and beside a reservation when its time has
- * come, has room throughout. */
+/* A job that has capacity beside the present jobs, and beside a reservation when its time has come, has
+ * capacity throughout. */
 static struct host_amounts
 host_left_throughout(const struct bh_search *search, uint32_t slot)
 {
@@ -326,7 +326,7 @@ host_held_on(const struct bh_engine *engine, uint32_t node)
     return held;
 }
 
-/* A node's memory also holds those who have no partitions: for them there is but the sum. */
+/* A node's memory also holds jobs without partitions: they count in the sum only. */
 bool
 bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
 {

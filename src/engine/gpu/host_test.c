@@ -113,7 +113,7 @@ a_suspended_gang_goes_on(void **state)
 
 /* Nor does it help to suspend those who hold the memory that is missing. */
 static void
-nobody_is_suspended_for_memory_in_vain(void **state)
+no_job_is_suspended_for_memory_in_vain(void **state)
 {
     struct bh_fixture *fixture = site_with(4000, 4000);
     struct bh_ev_submit low = taking(21, 100, 3000), high = taking(21, 100, 3000);
@@ -191,7 +191,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_node_gives_no_more_than_it_has),
     cmocka_unit_test(who_is_suspended_stays_in_memory),
     cmocka_unit_test(a_suspended_gang_goes_on),
-    cmocka_unit_test(nobody_is_suspended_for_memory_in_vain),
+    cmocka_unit_test(no_job_is_suspended_for_memory_in_vain),
     cmocka_unit_test(who_holds_the_cores_makes_way),
     cmocka_unit_test(members_of_a_gang_take_each_their_own),
     cmocka_unit_test(a_node_that_shrinks_gets_nothing_more),

@@ -159,8 +159,8 @@ a_start_that_fails_ends_the_job(void **state)
     bh_fixture_close(fixture);
 }
 
-/* A job that was told to end, and what its end is told to be: the job's own end, when it
- * came first, or why it was to end. */
+/* A job that was ordered to end, and the end that is reported: the job's own end, when it came first, or the
+ * reason of the order. */
 static void
 an_end_of_its_own_outranks_the_stop(void **state)
 {

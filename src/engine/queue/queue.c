@@ -157,7 +157,7 @@ bh_queue_remove(struct bh_engine *engine, uint32_t slot)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
 }
 
-/* ---- who comes first ---- */
+/* ---- order ---- */
 
 bool
 bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,

@@ -68,7 +68,7 @@ why_name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason
 
 /* ---- jobs that have a lease ---- */
 
-/* Who stands where a suspended lease wants to be again. */
+/* The job where a suspended lease wants to be again. */
 static void
 why_suspended(const struct bh_engine *engine, const struct lease *lease, struct bh_reason *reason)
 {
@@ -406,9 +406,9 @@ why_holds_at(const struct bh_engine *engine, uint32_t slot, const struct placeme
     return false;
 }
 
-/* When the room that is reserved for the job comes free, and who leaves it last.  Those who were
- * ordered to end count to the end of their grace.  It is no promise where any other that must leave
- * has no limit that ends it by then. */
+/* When the capacity that is reserved for the job comes free, and which job leaves it last.  Jobs that were
+ * ordered to end count to the end of their grace.  It is no promise where another job that must leave has no
+ * limit that ends it by then. */
 static void
 why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
@@ -443,7 +443,7 @@ why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reas
         }
     if (last_ns > claim->at_ns)
         reason->frees_at_ns = last_ns;
-    /* whom it waited for has held on for longer than was assumed */
+    /* the job that it waited for holds on for longer than was assumed */
     if (last_ns == 0)
         reason->assumed = true;
 }
@@ -513,7 +513,7 @@ why_is_behind(const struct bh_search *base, const struct bh_need *need, struct b
     return true;
 }
 
-/* Name who on the GPU leaves first. */
+/* Name the job on the GPU that leaves first. */
 static void
 why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
 {
@@ -522,7 +522,7 @@ why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reas
             why_name_holder(engine, partition_at(engine, at)->lease, reason);
 }
 
-/* Name who on the node leaves first. */
+/* Name the job on the node that leaves first. */
 static void
 why_name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
@@ -712,7 +712,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
         bh_why_guarantee(&search, &need, &reason->guarantee);
 }
 
-/* One of those who leave for the job. */
+/* One of the victims of the job. */
 static bool
 why_is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {
@@ -733,7 +733,7 @@ why_is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_r
     return true;
 }
 
-/* Where a job that is being moved goes, and who for. */
+/* Where a moved job goes, and the job that it is for. */
 static void
 why_moving(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {

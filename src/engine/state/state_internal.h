@@ -103,8 +103,7 @@ struct core {
     uint32_t pending; /* jobs */
     uint32_t pending_members;
     uint32_t dedicated;           /* tenants that say dedicated_nodes */
-    uint32_t withholders;         /* tenants that do not lend all they are guaranteed, or of whom
-                                     something is expected */
+    uint32_t withholders;         /* tenants that do not lend all they are guaranteed, or have expected use */
     uint32_t common[MODELS_MAX];  /* tenants (slots), or 0: engine/gpu/gpu_form.h */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
     uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
@@ -168,7 +167,7 @@ struct hint {
 };
 
 struct tenant_hint {
-    uint64_t changes;     /* hints.changes when something happened that could help somebody below */
+    uint64_t changes;     /* hints.changes at the last event that could help a job below */
     uint32_t first, last; /* jobs (slots) that may make way: engine/queue/preemptible.h */
 };
 

@@ -100,7 +100,7 @@ decide_sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_dec
     return false;
 }
 
-/* Jobs that wait and cannot end by their deadline any more. */
+/* End pending jobs that can no longer end by their deadline. */
 static bool
 decide_sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
 {
@@ -235,7 +235,7 @@ decide_can_resume(const struct bh_search *search)
     return bh_placement_possible(search, placements, count) && bh_quota_permits(search, &wanted);
 }
 
-/* A suspended gang goes on where it was, and may have lower ones leave from there. */
+/* A suspended gang resumes where it was, and may preempt lower jobs there. */
 static bool
 decide_try_resume(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
@@ -319,8 +319,8 @@ decide_try_entry(struct work *work, struct bh_walk *walk, const struct bh_queue_
     return bh_reserve_decide(work, walk, entry, ret_decision);
 }
 
-/* In order: who cannot be helped may be the first for some GPU model, and have room kept
- * from those who follow. */
+/* In order: a job that cannot be helped may be the first for some GPU model, and have capacity kept from
+ * those that follow. */
 static bool
 decide_help_first(struct work *work, struct bh_decision *ret_decision)
 {

@@ -68,8 +68,8 @@ step_within_limits(const struct bh_engine *engine, const struct bh_decision *dec
     return bh_quota_permits(&search, &nothing);
 }
 
-/* Whether the decision fits, and those that must stand in the same record: on the rest of
- * a gang, and on those who leave for a claim. */
+/* Whether the decision fits, and those that must be in the same record: on the rest of a gang, and on the
+ * victims of a claim. */
 static bool
 step_has_capacity(const struct work *work, const struct bh_decision *decision)
 {

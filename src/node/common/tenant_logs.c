@@ -281,7 +281,8 @@ logs_remove_marked(int folder, int party, const struct log *log)
     return true;
 }
 
-/* Of the tenant that has the most: who fills the party's part displaces what is his. */
+/* Take from the tenant that has the most, so that a tenant that fills the party's part displaces its own
+ * logs. */
 static void
 logs_remove_oldest(int folder, int party, struct census *census, uint32_t writer, uint64_t until)
 {

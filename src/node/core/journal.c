@@ -18,9 +18,9 @@ struct bh_order_journal {
     char path[PATH_SIZE], next[PATH_SIZE + 8];
     int fd, old_fd; /* old_fd: while a rewrite is under way */
     uint64_t size, old_size;
-    uint64_t reserved; /* of the file on the disk, as far as we took it */
+    uint64_t reserved; /* of the file on the disk, as far as the node claimed it */
     bool dirty;
-    bh_ns sync_at; /* of what is dirty, where nobody syncs it before; 0: not planned */
+    bh_ns sync_at; /* when to sync what is dirty, if no earlier sync comes; 0: not planned */
 };
 
 uint32_t

@@ -29,7 +29,7 @@ write_line(struct bh_node *node, struct bh_err *err)
     return BH_OK;
 }
 
-/* Why the journal's word on memory does not count; NULL: it does. */
+/* Why the journal is not believed about memory; NULL: it is. */
 static const char *
 doubt(const struct bh_node *node)
 {

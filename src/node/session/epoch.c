@@ -100,9 +100,9 @@ epoch_has(const struct bh_node_epochs *epochs, uint32_t id)
     return false;
 }
 
-/* Whether the daemon is in an epoch that this node has not heard of, and where it goes on from:
- * with the first epoch behind the last that both know.  Nothing here has a number from there on,
- * unless the store was put back. */
+/* Whether the daemon is in an epoch that this node does not know, and the first one it continues from: the
+ * first epoch behind the last that both know.  Nothing here has a number from there on, unless the store was
+ * restored. */
 static bool
 epoch_is_new(const struct bh_node_epochs *received, const struct bh_list *epochs,
              struct bh_msg_epoch *ret_from)
@@ -122,7 +122,7 @@ epoch_is_new(const struct bh_node_epochs *received, const struct bh_list *epochs
 
 /* ---- undoing ---- */
 
-/* Kill it, and wait until its keeper has written that down; its end is nobody's to hear of. */
+/* Kill it, and wait until its keeper has written its end, which is not reported. */
 static void
 epoch_end_job(struct bh_node *node, uint64_t lease)
 {

@@ -216,7 +216,7 @@ static void
 node_close_all(struct bh_node *node)
 {
     bh_helper_sandboxes_free(node);
-    bh_claim_leave(node); /* without jobs nothing of ours stays behind */
+    bh_claim_leave(node); /* without jobs, nothing of this node stays behind */
     bh_node_disconnect(node);
     bh_order_watermark_close(node);
     bh_fd_close(node->listener);
@@ -466,7 +466,7 @@ struct node_options {
     bool json;
 };
 
-/* -1: go on; else the exit status. */
+/* -1: continue; else the exit status. */
 static int
 node_read_options(int argc, char **argv, struct node_options *options)
 {

@@ -20,8 +20,8 @@
 
 /* ---- stops and ends ---- */
 
-/* A stop that crosses a start that was refused, or of a lease that never came here: its end
- * is told, and told again until it is acknowledged, by a node that was restarted, too. */
+/* A stop that crosses a start that was refused, or of a lease that never came here: its end is reported, and
+ * repeated until it is acknowledged, also by a node that was restarted. */
 static void
 test_stop_unknown(void **state)
 {
@@ -264,8 +264,8 @@ test_gpu_child_killed(void **state)
     BH_CHECK_DONE();
 }
 
-/* A node that is killed when an instance has lost its compute instance and still stands:
- * what is left is destroyed, and does not stay as somebody else's. */
+/* A node that is killed when an instance has lost its compute instance and still stands: what is left is
+ * destroyed, and does not stay as a foreign instance. */
 static void
 test_killed_in_destroy(void **state)
 {
@@ -288,8 +288,8 @@ test_killed_in_destroy(void **state)
     BH_CHECK_DONE();
 }
 
-/* A GPU is never reset under somebody; what stood on it is gone afterwards; without a program
- * the answer is that it cannot be done here. */
+/* A GPU is never reset while in use; its partitions are gone afterwards; without a program the answer is that
+ * it cannot be done here. */
 static void
 test_reset(void **state)
 {
@@ -364,8 +364,8 @@ test_gpu_lost(void **state)
 
 /* ---- the driver ---- */
 
-/* A node that starts before its driver, or whose driver was too slow when the daemon came: the
- * daemon is told of the GPUs when they are there, and need not connect anew for it. */
+/* A node that starts before its driver, or whose driver was too slow when the daemon came: the daemon learns
+ * of the GPUs when they are there, without a new connection. */
 static void
 test_driver_later(void **state)
 {

@@ -119,7 +119,7 @@ bh_pull_step_copy(void *self)
 
 /* ---- what it said ---- */
 
-/* Of its causes those that somebody can do something about. */
+/* skopeo's causes for which there is a remedy. */
 #define SENT "the registry redirected there; registry_hosts in node.conf lists the allowed hosts"
 
 static const struct {

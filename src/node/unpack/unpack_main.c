@@ -1,11 +1,10 @@
-/* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a
- * layout into the store of the job's tenant, unless it is there.
+/* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a layout into the
+ * store of the job's tenant, unless it is there.
  *
- * This process is root and reads nothing that a stranger wrote: it makes a cell (unpack_sandbox.h)
- * and runs one step after the other in it, in children that are nobody.  Steps that read
- * the submitter's layout do so with his rights; umoci gets only what the steps before it
- * checked and wrote anew. What is whole is put in its place by one rename.  Whoever ends it
- * ends all of it.
+ * This process is root and reads nothing that a tenant or registry wrote: it makes a cell (unpack_sandbox.h)
+ * and runs one step after the other in it, in children that run as the user nobody.  Steps that read the
+ * submitter's layout have the submitter's rights; umoci gets only what the steps before it checked and wrote
+ * anew.  A complete image gets its name by one rename.  To end this process ends all of its steps.
  *
  * Standard output is the report: "DIGEST\n", or "!RC\nmessage\nhint\n". */
 

@@ -220,7 +220,7 @@ sandbox_write_map(pid_t pid, const char *file, uint32_t base, uint32_t submitter
     return BH_OK;
 }
 
-/* Its end; meanwhile who watches it looks. */
+/* Wait for its end; meanwhile call its watcher. */
 static void
 unpack_sandbox_await(const struct bh_unpack_sandbox_child *child, pid_t pid, int *ret_status)
 {

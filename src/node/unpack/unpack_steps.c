@@ -104,7 +104,7 @@ unpack_steps_write_file(const char *path, const void *bytes, size_t length, stru
     return fd < 0 ? bh_err_errno(err, "create %s", path) : bh_fd_write_all(fd, bytes, length, err);
 }
 
-/* A document of ours as a blob. */
+/* Write a document that Bulkhead made as a blob. */
 static bh_rc
 steps_write_blob(const struct staging *staging, const struct bh_buf *text, struct bh_image_blob *ret_blob,
                  struct bh_err *err)

@@ -6,8 +6,6 @@
 
 #include "api/jobs/jobs.h"
 #include "api/request/facts.h"
-#include "api/site/datasets.h"
-#include "api/state/admit.h"
 #include "api/state/simulation.h"
 #include "api/state/submission.h"
 #include "api/whatif/outcome.h"
@@ -114,53 +112,13 @@ whatif_permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struc
     return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, BH_REACH_OBJECT }, tenant, err);
 }
 
-struct admitting {
-    struct bh_admit admit;
-    struct bh_err *err;
-    uint32_t rule; /* of a denial */
-    bh_rc rc;
-};
-
-static void
-whatif_ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
-{
-    struct admitting *admitting = self;
-    struct bh_admit_denial denial;
-
-    admitting->admit.engine = engine;
-    admitting->admit.now_ns = now_ns;
-    admitting->rc = bh_admit_check(&admitting->admit, &denial, admitting->err);
-    if (admitting->rc == BH_DENIED)
-        admitting->rule = bh_admission_number(denial.rule);
-}
-
-/* A submission that the policies in force deny has no future to look at. */
-static bh_rc
-whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_err *err)
-{
-    const struct bh_job_spec *spec = &q->request.submit;
-    struct admitting admitting = { .admit = { .admission = &call->dir->admission,
-                                              .dir = call->dir,
-                                              .tenant = spec->tenant,
-                                              .spec = spec,
-                                              .submit = &q->submit,
-                                              .models =
-                                                  bh_directory_sku_named(call->dir, spec->sku)->models },
-                                   .err = err };
-    bh_rc rc = bh_call_ask(call, whatif_ask_admission, &admitting, err);
-
-    if (rc != BH_OK)
-        return rc;
-    if (admitting.rc == BH_DENIED)
-        call->verdict = (struct bh_verdict){ false, admitting.rule };
-    return admitting.rc;
-}
-
+/* Whether it would be submitted at all, decided as in earnest: what is refused has no future. */
 static bh_rc
 whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     struct bh_job_spec *spec = &q->request.submit;
-    struct bh_job_numbers numbers;
+    struct bh_command command = { .spec = spec, .dry_run = true, .admission_only = true };
+    struct bh_answer unused;
     bh_rc rc;
 
     if (!spec->sku && spec->args.count == 0)
@@ -169,22 +127,17 @@ whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_er
     call->tenant.v = 0;
     call->verdict = (struct bh_verdict){ .allow = false };
     call->verb = bh_operation_recorded_verb(BH_OP_JOB_SUBMIT);
-    rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
+    rc = bh_jobs_check_spec(call, spec, &command.numbers, &q->submit.tenant, err);
     if (rc != BH_OK)
         return rc;
-    rc = whatif_permit(call, "job.submit", q->submit.tenant, err);
-    if (rc != BH_OK)
-        return rc;
-    if (spec->priority >= BH_PRIORITY_HIGH)
-        rc = whatif_permit(call, "priority.high", q->submit.tenant, err);
+    rc = bh_jobs_command_submission(call, &command, &unused, err);
     if (rc != BH_OK)
         return rc;
     q->submit.job.v = NEW_JOB;
     q->submit.principal = call->caller.subject.principal;
-    bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku), bh_call_now(call),
-                       &q->submit);
-    rc = whatif_admit(call, q, err);
-    return rc == BH_OK ? bh_datasets_admit(call, spec, err) : rc;
+    bh_submission_fill(spec, &command.numbers, bh_directory_sku_named(call->dir, spec->sku),
+                       bh_call_now(call), &q->submit);
+    return BH_OK;
 }
 
 /* One's own with job.cancel, others' with job.cancel.any. */
@@ -305,14 +258,10 @@ whatif_read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err
 static bh_rc
 whatif_ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
-    const struct bh_owner *owner = &call->api->options.owner;
-    struct bh_command command = {
-        .op = BH_OP_SITE_APPLY, .caller = call->caller, .dry_run = true, .site = &q->request.site, .text = ""
-    };
-    bh_rc rc = owner->ops->command(owner->self, &command, call->arena, &q->site, err);
+    struct bh_command command = { .dry_run = true, .site = &q->request.site, .text = "" };
+    bh_rc rc = bh_call_command_as(call, BH_OP_SITE_APPLY, &command, &q->site, err);
 
     q->has_site = rc == BH_OK;
-    call->recorded = rc != BH_OK;
     return rc;
 }
 

@@ -561,29 +561,6 @@ why_is_unhosted(const struct bh_search *base, const struct bh_need *need, struct
     return true;
 }
 
-/* The nodes would not have the cores, or the memory, for all members even if they were empty.
- * The most that a node has is named. */
-static void
-why_report_never_hosted(const struct bh_engine *engine, const struct job *job, struct bh_reason *reason)
-{
-    uint32_t cpu_milli = 0, memory_mib = 0, by_cores = 0;
-
-    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
-        const struct node *at = node_at(engine, node);
-
-        cpu_milli = at->cpu_milli > cpu_milli ? at->cpu_milli : cpu_milli;
-        memory_mib = at->memory_mib > memory_mib ? at->memory_mib : memory_mib;
-        by_cores += job->cpu_milli && at->cpu_milli ? at->cpu_milli / job->cpu_milli : job->gang;
-    }
-    if (by_cores < job->gang)
-        *reason =
-            (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = job->cpu_milli, .limit = cpu_milli };
-    else
-        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
-                                      .wanted = job->memory_mib,
-                                      .limit = memory_mib };
-}
-
 /* No GPU that could serve it gets work: why the one that comes back first does not. */
 static void
 why_report_unschedulable(const struct why_field *field, struct bh_reason *reason)
@@ -698,7 +675,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     } else if (!field.ever && field.weaker && !field.shaped) {
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM, .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
-        why_report_never_hosted(engine, job, reason);
+        *reason = bh_host_why_never(engine, job_slot);
     } else if (!field.ever) {
         *reason = why_never_shape(engine, &need);
     } else if (field.up == 0) {

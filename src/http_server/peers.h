@@ -27,6 +27,7 @@ struct bh_connection {
     int fd;
     const char *target, *target_end; /* of the request, where it was received; only to be compared */
     bool target_is_plain;            /* no blank is in it */
+    bool target_is_short;            /* it has no more parameters than one request may */
     /* under the peers' mutex */
     struct bh_place place;
     char who[BH_WHO_TEXT]; /* the name of who is known there, or "" */

@@ -97,7 +97,36 @@ a_node_is_asked_before_a_job_is_taken(void **state)
     BH_CHECK_DONE();
 }
 
+/* A submission that was taken when a node could run it is answered as it was then. */
+static void
+what_was_taken_before_is_no_new_job(void **state)
+{
+    struct fixture *f = bh_fixture_open();
+    struct received got = { 0 };
+
+    f->inventory = NODE("n1", "");
+    f->answer.replayed = "{\"dry_run\":false,\"id\":7,\"reason\":\"none\",\"state\":\"running\"}";
+    f->answer.replayed_status = 201;
+    bh_fixture_send(
+        f, &(struct sent){ .method = BH_POST, .path = "/v1/jobs", .body = FOLDER, .uid = ALICE, .key = "k" },
+        &got);
+    BH_CHECK_EQ("as then", got.status, 201);
+    BH_CHECK_STR("the answer", got.text, f->answer.replayed);
+    bh_fixture_send(f,
+                    &(struct sent){ .method = BH_POST,
+                                    .path = "/v1/jobs",
+                                    .body = JOB(""),
+                                    .uid = ALICE,
+                                    .query = "dry_run=true",
+                                    .key = "k" },
+                    &got);
+    BH_CHECK("a dry run has no key", f->command.dry_run && !f->command.caller.idempotency_key);
+    bh_fixture_close(f);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_node_is_asked_before_a_job_is_taken),
+    cmocka_unit_test(what_was_taken_before_is_no_new_job),
 };
 BH_TEST_MAIN(tests)

@@ -614,3 +614,10 @@ bh_explain_next(struct bh_buf *out, const struct bh_explain *how, const struct b
     bh_explain_next_guarantee(&p);
     explain_also(&p, "; or ", false);
 }
+
+bh_rc
+bh_explain_ended(bh_job_id job, const char *state, struct bh_err *err)
+{
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already: %.20s", job.v, state);
+    return bh_err_hint(err, "`bulkhead why %" PRIu64 "` explains how", job.v);
+}

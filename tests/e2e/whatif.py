@@ -154,8 +154,21 @@ def others(site):
     equal("changes", {c["job"]: c["kind"] for c in answer["changes"]}, {first: "cancelled", second: "earlier"})
     contains("for people", text, f"job {second} ({BATCH}) would start 59m")
     asks(site, "bob", "cancel", str(first), check=5)
+    ended = site.submit("true", hold=True, client=site.client("alice"))
+    said = [site.cli("alice", *args, str(ended)) for args in (("cancel",), ("cancel",), ("whatif", "cancel"))]
+    contains("an ended job", said[2].stderr, f"job {ended} has ended already: cancelled")
+    equal("as cancel says it", said[2].stderr, said[1].stderr)
     _, answer = asks(site, None, "quota", BATCH, "--gpus", "0.5")
     equal("quota", {c["job"]: c["kind"] for c in answer["changes"]}, {second: "never"})
+    assert "site" not in answer and "of the site file" not in text, "the file is only the way"
+    edited = site.dir / "guarantee.yaml"
+    for amounts in ({"guarantee": "7"}, {"limit": "1", "guarantee": "2"}):
+        options = [f"--{'gpus' if key == 'limit' else key}={value}" for key, value in amounts.items()]
+        text, _ = asks(site, None, "quota", BATCH, *options, check=3)
+        line = f"{{name: {BATCH}, kind: project"
+        edited.write_text(tap.SITE.replace(line, line + "".join(f", {key}: {value}" for key, value in amounts.items())))
+        equal(f"as apply refuses {amounts}", text, site.cli(None, "apply", "-f", str(edited), check=3).stderr)
+    contains("a remedy of its own", asks(site, None, "quota", BATCH, "--gpus", "x", check=3)[0], "limit: GPUs, or \"none\"")
     asks(site, "alice", "quota", BATCH, "--gpus", "8", check=4)
     gpu = site.client().get("/v1/gpus")["items"][0]
     for what in (gpu["uuid"], gpu["node"]):

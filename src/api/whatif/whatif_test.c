@@ -9,6 +9,9 @@ static struct fixture *f;
 static struct received got;
 
 #define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
+#define SITE                                                                                                 \
+    "{\"tenants\":[{\"kind\":\"organization\",\"name\":\"acme\"},"                                           \
+    "{\"kind\":\"department\",\"name\":\"acme/vision\"}]}"
 #define ASK(who, text) SEND(BH_POST, "/v1/whatif", .body = text, .uid = who)
 
 /* Two GPUs: a small job of alice's runs, a second one waits for the limit of one; bob has a
@@ -23,6 +26,7 @@ whatif_open_site(void **state)
     bh_fixture_put_job(f, 301, 2, 1, "running");
     bh_fixture_put_job(f, 302, 2, 1, "pending");
     bh_fixture_put_job(f, 303, 4, 2, "running");
+    bh_fixture_put_job(f, 304, 2, 1, "completed");
     return 0;
 }
 
@@ -73,8 +77,14 @@ questions_are_answered(void **state)
           "\"job\":302,\"kind\":\"earlier\",\"tenant\":\"acme/vision\"", NULL },
         { "cancel: itself", ALICE, "{\"cancel\":301}", 200, "\"job\":301,\"kind\":\"cancelled\"", NULL },
         { "cancel: whose job is not seen", BOB, "{\"cancel\":301}", 404, "no job 301", NULL },
-        { "a lower limit", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"1/12\"}}", 200,
-          "\"job\":302,\"kind\":\"never\"", NULL },
+        { "cancel: what has ended", ALICE, "{\"cancel\":304}", 409, "job 304 has ended already: completed",
+          NULL },
+        { "a guarantee over the parent's", CAROL,
+          "{\"quota\":{\"tenant\":\"acme/vision\",\"guarantee\":\"1\"},\"site\":" SITE "}", 400,
+          "tenants[0] acme: guarantees below it sum to 1 GPUs, its own is 0", NULL },
+        { "a guarantee that is none", CAROL,
+          "{\"quota\":{\"tenant\":\"acme/vision\",\"guarantee\":\"none\"}}", 400,
+          "\"next\":\"say 0 for no guarantee\"", NULL },
         { "drain a GPU", CAROL, "{\"drain\":\"GPU-a\"}", 200, "\"changes\":[", NULL },
         { "drain a node", CAROL, "{\"drain\":\"n1\"}", 200, "\"changes\":[", NULL },
         { "drain a GPU now", CAROL, "{\"drain\":\"GPU-a\",\"now\":true}", 200,
@@ -94,8 +104,9 @@ questions_are_answered(void **state)
           "{\"site\":{\"tenants\":[{\"kind\":\"organization\",\"name\":\"acme\"}]}}", 403, "site.apply",
           NULL },
         { "nothing asked", ALICE, "{}", 400, "nothing is asked", NULL },
-        { "an amount that is none", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"many\"}}", 400,
-          "limit", NULL },
+        { "an amount that is none", CAROL,
+          "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"many\"},\"site\":" SITE "}", 400,
+          "\"next\":\"limit: GPUs, or", NULL },
         { "no such tenant", CAROL, "{\"quota\":{\"tenant\":\"nobody\",\"limit\":1}}", 404, "nobody", NULL },
         { "neither", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\"}}", 400, "neither", NULL },
     };

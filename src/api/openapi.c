@@ -328,7 +328,7 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
     static const struct bh_parameter id = { "id", "string", "which one" };
     static const struct bh_parameter key = { "Idempotency-Key", "string",
                                              "repeats with the same key and body get the first "
-                                             "answer again" };
+                                             "answer again; a dry run takes no key and ignores it" };
     static const struct bh_parameter rest = { "rest", "string", "the rest of the path, slashes and all" };
 
     bh_json_open(w, "parameters", '[');

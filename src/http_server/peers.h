@@ -12,8 +12,8 @@
  *
  * A connection is anonymous until a request on it was made by a known principal (bh_peers_authenticated);
  * local root is known from the beginning.  Where a newcomer finds no place, a client gives one back
- * (net/places.h): that connection is shut down.  Where none does, the newcomer's first request is to be
- * refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is
+ * (http_server/places.h): that connection is shut down.  Where none does, the newcomer's first request is to
+ * be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is
  * idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few seconds
  * and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
 struct bh_peers;
@@ -27,6 +27,7 @@ struct bh_connection {
     int fd;
     const char *target, *target_end; /* of the request, where it was received; only to be compared */
     bool target_is_plain;            /* no blank is in it */
+    bool target_is_short;            /* it has no more parameters than one request may */
     /* under the peers' mutex */
     struct bh_place place;
     char who[BH_WHO_TEXT]; /* the name of the known caller, or "" */

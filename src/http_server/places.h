@@ -8,7 +8,8 @@
 #include "base/attr.h"
 #include "base/time.h"
 
-/* Which connection gives its place back when there is none for a newcomer.  Pure: net/peers.h does it. */
+/* Which connection gives its place back when there is none for a newcomer.  Pure: http_server/peers.h does
+ * it. */
 
 /* What a connection does. */
 enum bh_place_state {

@@ -337,7 +337,10 @@ def same_key(site):
     spec = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"]}
     key = {"Idempotency-Key": "a key"}
     client = site.client("alice")
+    for _ in range(2):
+        assert "id" not in client.request("POST", "/v1/jobs?dry_run=true", spec, key), "a dry run ignores its key"
     first = client.request("POST", "/v1/jobs", spec, key)["id"]
+    assert "id" not in client.request("POST", "/v1/jobs?dry_run=true", {**spec, "args": ["false"]}, key)
     equal("again", client.request("POST", "/v1/jobs", spec, key)["id"], first)
     site.kill(site.daemon)
     site.start_daemon()

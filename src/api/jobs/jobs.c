@@ -671,35 +671,34 @@ jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command
     return bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
 }
 
-/* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has one (a
- * caller that may not submit it learns nothing of nodes, and the denial is recorded). */
-static bh_rc
-jobs_refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
-                     struct bh_err *err)
+bh_rc
+bh_jobs_command_submission(struct bh_call *call, struct bh_command *command, struct bh_answer *ret_answer,
+                           struct bh_err *err)
 {
-    struct bh_answer answer;
+    struct bh_err unserved;
     bh_rc rc;
 
-    command->dry_run = true;
-    rc = bh_call_command(call, command, &answer, err);
-    if (rc == BH_OK && answer.replayed) {
-        bh_buf_puts(&call->reply->body, answer.replayed);
-        return BH_OK;
-    }
-    if (rc == BH_OK)
-        *err = *unserved;
+    command->image_away = !bh_runnable_image(call, command->spec);
+    if (bh_runnable_check(call, command->spec, &command->numbers, &unserved) == BH_OK)
+        return bh_call_command_as(call, BH_OP_JOB_SUBMIT, command, ret_answer, err);
+    /* a caller that may not submit it learns nothing of nodes, and the denial is recorded */
+    command->dry_run = command->admission_only = true;
+    rc = bh_call_command_as(call, BH_OP_JOB_SUBMIT, command, ret_answer, err);
+    if (rc != BH_OK || ret_answer->replayed)
+        return rc;
+    *err = unserved;
     return err->rc;
 }
 
 static bh_rc
 jobs_send_submission(struct bh_call *call, struct bh_command *command, struct bh_err *err)
 {
-    struct bh_err unserved;
+    struct bh_answer answer;
+    bh_rc rc = bh_jobs_command_submission(call, command, &answer, err);
 
-    command->image_away = !bh_runnable_image(call, command->spec);
-    if (bh_runnable_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
-        return jobs_refuse_unserved(call, command, &unserved, err);
-    return bh_call_send(call, command, err);
+    if (rc == BH_OK)
+        bh_call_reply(call, command, &answer);
+    return rc;
 }
 
 bh_rc

@@ -12,7 +12,7 @@
 struct bh_call;
 
 struct bh_accounts_ops {
-    /* Carry out an operation of people (bh_people_serves). */
+    /* Carry out an operation of accounts (bh_operation_of_accounts). */
     bh_rc (*serve)(void *self, struct bh_call *call, struct bh_err *err);
     /* The user of a session's secret, "bs_...": fills the call's caller.  BH_UNAUTHENTICATED: unknown, ended,
      * or bound to another connection. */

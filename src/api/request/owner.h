@@ -112,7 +112,7 @@ struct bh_cordon_request {
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
-    bool dry_run; /* decide and answer, change nothing */
+    bool dry_run, admission_only; /* decide and answer, change nothing; of a job, without the queue */
     /* JOB_SUBMIT: parsed, checked, and its canonical text. */
     const struct bh_job_spec *spec;
     struct bh_job_numbers numbers;

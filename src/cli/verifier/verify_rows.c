@@ -377,7 +377,7 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
     verify_rows_put_lines(verdict, result->differing);
 }
 
-/* Rows that a store alone has: whoever relies on the verdict knows what it leaves open. */
+/* Rows that only a store has: the verdict says what it leaves open. */
 static void
 verify_rows_put_unchecked(struct bh_verdict_text *verdict)
 {

@@ -339,6 +339,16 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
     }
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("rows", count_jobs(&f), 1);
+    command.dry_run = command.admission_only = true; /* no node has what it asks for any more */
+    assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+    BH_CHECK("an answer that was given stands", f.answer.replayed);
+    command.caller.idempotency_key = "k-3";
+    assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+    BH_CHECK("a trial has none", !f.answer.replayed);
+    command.dry_run = command.admission_only = false;
+    assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+    BH_CHECK("and leaves its key free", !f.answer.replayed);
+    command.caller.idempotency_key = "k-2";
     command.caller.request.bytes[0] ^= 1;
     BH_CHECK_EQ("another body", fixture_run(&f, &command), BH_CONFLICT);
     BH_CHECK("what helps", strstr(f.err.hint, "take another key"));

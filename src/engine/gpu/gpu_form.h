@@ -12,7 +12,7 @@
  *
  * The boundary that counts for a tenant on a model is the strongest from it up to, not including, the common
  * tenant.  It says which form its jobs get of a GPU: the one it calls for; a stronger one where the SKU does
- * not offer that, where there is no room for that, or where that blocks more (engine/place_find.c); a weaker
+ * not offer that, where there is no room for that, or where that blocks more; a weaker
  * one only where the SKU offers nothing as strong: then the strongest that it offers, and tenants across the
  * boundary stay off the GPU.
  *

@@ -1,21 +1,21 @@
-/* Does the cap hold against processes that race, and how soon is what they had free again when
- * they are killed?
+/* Whether the cap holds against processes that race, and how soon the memory of killed processes is free
+ * again.
  *
  *   shim_storm NULL_DRIVER [ROUNDS [WAY]]
  *
  * For every way to get memory eight processes take all they can get and give some of it back.
  *
- * In a storm all of them are killed with SIGKILL at a random moment; so many rounds.  Printed:
- * the most that the device ever held, contexts included, what was beyond the cap, and the longest
- * time to an empty page, from the last process's exit and from the kills.
+ * In a storm all of them are killed with SIGKILL at a random moment; so many rounds.  Printed: the most that
+ * the device ever held, contexts included, what was beyond the cap, and the longest time to an empty page,
+ * from the last process's exit and from the kills.
  *
- * In a relay one of them is killed at a random moment while the others go on, and a new one
- * takes its place; ten for each round.  What a process had is free at the driver before anybody
- * learns that it is gone, as with a driver whose files the kernel closes; only then the page is
- * reaped, and others take it.
+ * In a relay one of them is killed at a random moment while the others continue, and a new one takes its
+ * place; ten for each round.  A process's memory is free at the driver before any other process sees that it
+ * has ended, as with a driver whose files the kernel closes; only then is the page reaped, so that others
+ * take the memory.
  *
- * The driver answers at once and counts what the device holds at every instant; the pages are
- * those of the real bulkhead-share.  Needs root. */
+ * The driver answers at once and counts what the device holds at every instant; the pages are those of the
+ * real bulkhead-share.  Needs root. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

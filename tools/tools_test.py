@@ -74,7 +74,7 @@ BUSY = [
     ("four for each core", 8.0, 4.0),
     ("not for ever", 200.0, 10.0),
 ]
-# (what, --slower, how much slower for the others, what the tests are told)
+# (what, --slower, how much slower for the others, what the tests get)
 PATIENCE = [
     ("as it comes", 1.0, 1.0, 1.0),
     ("with a sanitizer", 5.0, 1.0, 5.0),

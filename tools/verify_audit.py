@@ -16,7 +16,7 @@ DIR is taken, which proves only that DIR agrees with itself.
 The files names, jobs and texts in DIR, and those tables of a store, say what ids and digests
 stand for.  They are not signed, but bound by the records: each row is held against them.
 
-Status: 0 good, 1 bad, 2 usage, 5 something is missing.  Needs Python 3.9 and nothing
+Status: 0 good, 1 bad, 2 usage, 3 what is given as a key or as a proof is none, 5 something is missing.  Needs Python 3.9 and nothing
 else; the module `cryptography`, where it is installed, is used for signatures.
 Written apart from the C code, from C2SP's and the IETF's texts, so that it can disagree.
 """
@@ -48,6 +48,10 @@ class Bad(Exception):
     """The log is not what was signed."""
 
 
+class Malformed(Bad):
+    """What should be a key, a note or a proof is none."""
+
+
 class Missing(Exception):
     """A file is not there."""
 
@@ -60,10 +64,10 @@ def unbase64(text, length=None):
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as wrong:
-        raise Bad(f"no base 64: {text[:60]!r}") from wrong
+        raise Malformed(f"no base 64: {text[:60]!r}") from wrong
     # Python overlooks stray bits at the end.
     if base64.b64encode(data).decode() != text or (length is not None and len(data) != length):
-        raise Bad(f"no base 64 of {length} bytes: {text[:60]!r}")
+        raise Malformed(f"no base 64 of {length} bytes: {text[:60]!r}")
     return data
 
 
@@ -145,10 +149,10 @@ def parse_vkey(text, kind=1):
     try:
         name, number, key = text.strip().split("+", 2)
     except ValueError as wrong:
-        raise Bad("the public key is not name+id+key") from wrong
+        raise Malformed("the public key is not name+id+key") from wrong
     data = unbase64(key, 33)
     if data[0] != kind or sha256(name.encode() + b"\n" + data)[:4].hex() != number:
-        raise Bad("the public key is not Ed25519, or does not have its id")
+        raise Malformed("the public key is not Ed25519, or does not have its id")
     return name, data[1:], bytes.fromhex(number)
 
 
@@ -178,7 +182,7 @@ def parse_vkeys(text):
     """(name, keys by their ids): keys of one name that followed each other, one a line."""
     keys = [parse_vkey(line) for line in text.split("\n") if line]
     if not keys or len({name for name, _, _ in keys}) != 1:
-        raise Bad("no public key, or keys of several names")
+        raise Malformed("no public key, or keys of several names")
     return keys[0][0], {number: key for _, key, number in keys}
 
 
@@ -188,16 +192,16 @@ def open_checkpoint(data, vkeys):
     try:
         text = data.decode()
     except UnicodeDecodeError as wrong:
-        raise Bad("checkpoint: not UTF-8") from wrong
+        raise Malformed("checkpoint: not UTF-8") from wrong
     body, blank, lines = text.rpartition("\n\n")
     if not blank or not lines.endswith("\n") or any(ord(c) < 32 and c != "\n" for c in text):
-        raise Bad("checkpoint: no signed note")
+        raise Malformed("checkpoint: no signed note")
     body += "\n"
     signed = False
     for line in lines[:-1].split("\n"):
         match = re.fullmatch("\u2014 ([^ ]+) (.+)", line)
         if not match:
-            raise Bad("checkpoint: malformed signature line")
+            raise Malformed("checkpoint: malformed signature line")
         if match[1] != name:
             continue
         signature = unbase64(match[2])
@@ -209,8 +213,10 @@ def open_checkpoint(data, vkeys):
     if not signed:
         raise Bad(f"checkpoint: not signed by {name}")
     parts = body.split("\n")
-    if len(parts) != 4 or parts[0] != name or not re.fullmatch("0|[1-9][0-9]*", parts[1]):
-        raise Bad("checkpoint: not three lines of origin, size and root")
+    if len(parts) != 4 or not re.fullmatch("0|[1-9][0-9]*", parts[1]):
+        raise Malformed("checkpoint: not three lines of origin, size and root")
+    if parts[0] != name:
+        raise Bad(f"checkpoint: it is of the log {parts[0]}, not of {name}")
     return int(parts[1]), unbase64(parts[2], 32)
 
 
@@ -472,8 +478,8 @@ def take_job(claims, row):
 
 
 def take_key(claims, row):
-    """What the export has of after the last of its records is nobody's business yet: the time decides that only where no
-    record speaks of it.  A row of before has a time a little after that of the record that destroyed the key, which may be the last."""
+    """A key of after the export's last record is not checked yet: its time decides that only where no
+    record names it.  A row of before has a time a little after that of the record that destroyed the key, which may be the last."""
     number = int(row["id"])
     facts = {key: int(row.get(key, 0)) for key in ("kind", "tenant_id", "month", "created_ns")}
     destroyed = int(row.get("destroyed_ns", 0))
@@ -504,7 +510,7 @@ def compare_export(read, claims):
     tables = {name: lines_of(read, name) for name in TABLES}
     for name, rows in tables.items():
         if rows is None and TABLES[name][1](claims):
-            raise Missing(f"{name}, without which nobody knows what the records' ids and digests stand for")
+            raise Missing(f"{name}, without which the records' ids and digests have no names and texts")
     if tables["names"] is None:
         return
     try:
@@ -622,19 +628,19 @@ def verify_rows(database, vkey, kept):
 
 def verify_proof(data, record, vkey):
     """(index, size, record) that a C2SP tlog-proof proves; `record` None: the one in it."""
-    lines = data.split(b"\n")
+    lines = [*data.split(b"\n"), b""]
     if lines[0] != b"c2sp.org/tlog-proof@v1":
-        raise Bad("no tlog-proof")
+        raise Malformed("no tlog-proof")
     if lines[1].startswith(b"extra "):
-        extra = unbase64(lines.pop(1)[6:].decode())
+        extra = unbase64(lines.pop(1)[6:].decode(errors="replace"))
         record = extra if record is None else record
     match = re.fullmatch(rb"index (0|[1-9][0-9]*)", lines[1])
     if not match or b"" not in lines or record is None:
-        raise Bad("no index, no checkpoint or no record in the proof")
+        raise Malformed("no index, no checkpoint or no record in the proof")
     end = lines.index(b"")
-    path = [unbase64(line.decode(), 32) for line in lines[2:end]]
+    path = [unbase64(line.decode(errors="replace"), 32) for line in lines[2:end]]
     index = int(match[1])
-    size, root = open_checkpoint(b"\n".join(lines[end + 1:]), vkey)
+    size, root = open_checkpoint(b"\n".join(lines[end + 1:-1]), vkey)
     if index >= size or climb(index, size, leaf_hash(record), path) != root:
         raise Bad(f"this is not record {index} of the log of {size}")
     return index, size, record
@@ -718,6 +724,7 @@ def tell(size, orders, claims, signed_by):
 
 def main():
     options, folder = parse_arguments(sys.argv[1:])
+    vkey = None
     try:
         vkey = parse_vkeys(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
         if folder:
@@ -733,7 +740,7 @@ def main():
         print(f"record {index} is in the log of {size} records that {vkey[0]} signed:\n{record.decode()}")
     except Bad as wrong:
         print(f"BAD: {wrong}")
-        return 1
+        return 3 if isinstance(wrong, Malformed) and (options["--proof"] or not vkey) else 1
     except Missing as wrong:
         print(f"MISSING: {wrong}")
         return 5

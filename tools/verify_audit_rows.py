@@ -710,7 +710,7 @@ def compare_store(database, claims):
             claims.differ(f"job {job['job']}: its row says \"ended\" {job['ended']}, which its end does not")
     for kind, key, value, version, owner in database.execute("SELECT kind, key, value, version, principal_id FROM documents WHERE kind IN (5, 9, 11)"):
         if (version, owner) != (1, 0):
-            claims.differ("a document that nobody changes was changed, or is somebody's")
+            claims.differ("a document that no operation changes was changed, or has an owner")
         claims.document_row({5: "receipt", 9: "image", 11: "revision"}[kind], key, value)
     for number, kind, tenant, month, created, destroyed, wrapped in database.execute(
             "SELECT id, kind, tenant_id, month, created_ns, shredded_ns, wrapped FROM keys"):

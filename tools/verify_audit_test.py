@@ -3,21 +3,25 @@
 its proofs, and finds every change to it.  TAP on standard output.
 
 usage: verify_audit_test.py FOLDER_TEST [all]
+       verify_audit_test.py words
 
 FOLDER_TEST is the C test that prints the log.  Every 97th bit of the files is flipped, and
-of the checkpoint every 3rd; with `all` (make soak) every bit of every file.
+of the checkpoint every 3rd; with `all` (make soak) every bit of every file.  `words` prints the
+lists of docs/audit-format.md, made from tables/.
 """
 import base64
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 import verify_audit as v
 from verify_audit_bound import ITEMS
 from verify_audit_rows import KINDS, key_digest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/lib"))
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/lib"))
 from report import Report
 
 report = Report()
@@ -136,9 +140,29 @@ def test_tail_cuts(files):
     check("every tail cut shows against a kept checkpoint, and only there", not unfound, unfound)
 
 
+def words_section():
+    """The verbs and types that records may have, by the tables that searches go by, as docs/audit-format.md has them."""
+    tables = {name: (ROOT / "tables" / f"{name}.tbl").read_text(encoding="utf-8")
+              for name in ("operations", "recorded_verbs", "roles", "record_words")}
+    verbs = {*re.findall('^BH_OPERATION\\(\\w+, +\\w+, +"[^"]*", +"([^"]+)"', tables["operations"], re.M),
+             *re.findall('^BH_RECORDED_VERB\\(.*"(.+)"\\)$', tables["recorded_verbs"], re.M),
+             *re.findall('^BH_GRANT\\(.*"(.+)"\\)$', tables["roles"], re.M),
+             *re.findall('^BH_RECORD_VERB\\("(.+)"\\)$', tables["record_words"], re.M)}
+    types = re.findall('^BH_RECORD_OBJECT\\("(.+)"\\)$', tables["record_words"], re.M)
+
+    def listed(words):
+        return textwrap.fill(", ".join(f"`{word}`" for word in sorted(words)), 140, break_on_hyphens=False) + ".\n"
+    return f"Verbs:\n\n{listed(verbs)}\nTypes of `obj`:\n\n{listed(types)}"
+
+
+def test_words():
+    """docs/audit-format.md lists all verbs and types; `verify_audit_test.py words` prints the lists."""
+    check("verbs and types are documented", words_section() in (ROOT / "docs/audit-format.md").read_text(encoding="utf-8"), "see `words`")
+
+
 def test_formats():
     """docs/audit-format.md has every member of records and of what is carried on, and no other."""
-    text = (pathlib.Path(__file__).resolve().parents[1] / "docs/audit-format.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/audit-format.md").read_text(encoding="utf-8")
     rows = dict(re.findall("^\\| `([a-z]+)` \\| (.+) \\|$", text, re.M))
     check("members of records are documented", set(rows) == set(v.FORMS) | set(ITEMS), set(rows) ^ (set(v.FORMS) | set(ITEMS)))
     told = {name: {member for member in re.findall("`([a-z_]+)`", rows[name]) if member != "row"} for name in ITEMS}
@@ -334,6 +358,9 @@ def test_pruned():
 
 
 def main():
+    if "words" in sys.argv:
+        print(words_section(), end="")
+        return
     vkey, files = folder("print")
     every = "all" in sys.argv
     test_signatures()
@@ -346,6 +373,7 @@ def main():
         check(f"{path}: bits flipped are found", not bits, bits[:20])
     test_tail_cuts(files)
     test_pruned()
+    test_words()
     test_formats()
     test_records()
     test_orders()

@@ -6,7 +6,7 @@
 
 /* 723 ways to stand on an 80 GB GPU; 100 of them differ to the jobs to come. */
 static void
-layouts_are_told_apart_by_what_may_come(void **state)
+layouts_differ_by_what_may_come(void **state)
 {
     BH_CHECK_EQ("layouts", bh_mig_bound_layouts(BH_GPU_H100_80GB, &bh_mig_mixes[0]), 100);
     BH_CHECK_DONE();
@@ -79,7 +79,7 @@ no_policy_beats_the_optimum(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(layouts_are_told_apart_by_what_may_come),
+    cmocka_unit_test(layouts_differ_by_what_may_come),
     cmocka_unit_test(one_kind_is_erlangs),
     cmocka_unit_test(moving_holds_for_many),
     cmocka_unit_test(no_policy_beats_the_optimum),

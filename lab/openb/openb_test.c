@@ -266,7 +266,7 @@ a_small_run_by_hand(void **state)
  * half a P100 and cannot use the T4s, one wants a whole GPU and cannot use the half, and one
  * wants none: (2 * 2 + 1/2 + 2 1/2) / 4 GPUs are of no use. */
 static void
-what_nobody_can_use_is_told(void **state)
+what_no_job_can_use_is_reported(void **state)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(1 << 20);
@@ -334,7 +334,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(malformed_nodes_are_named),  cmocka_unit_test(malformed_pods_are_named),
     cmocka_unit_test(rows_are_sorted_by_name),    cmocka_unit_test(pods_fall_into_kinds),
     cmocka_unit_test(malformed_orders_are_named), cmocka_unit_test(drawn_orders_follow_the_seed),
-    cmocka_unit_test(a_small_run_by_hand),        cmocka_unit_test(what_nobody_can_use_is_told),
+    cmocka_unit_test(a_small_run_by_hand),        cmocka_unit_test(what_no_job_can_use_is_reported),
     cmocka_unit_test(wrong_options_are_named),    cmocka_unit_test(missing_files_are_named),
 };
 

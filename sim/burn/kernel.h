@@ -1,9 +1,8 @@
 /* The kernel of bulkhead-burn, as text that any driver translates for its GPU.
  *
- * burn(ns, loops): with loops it goes round so often, which is work: a GPU that is shared
- * takes longer for it.  Without, it stays until `ns` have passed by the GPU's clock, which
- * goes on while others have the GPU.  The simulated driver knows it by its name, and lets
- * it take ns. */
+ * burn(ns, loops): with loops it repeats a loop that often, which is work: on a shared GPU it takes longer.
+ * Without, it stays until `ns` have passed by the GPU's clock, which also runs while other processes have the
+ * GPU.  The simulated driver knows the kernel by its name, and lets it take ns. */
 #ifndef BH_SIM_BURN_KERNEL_H
 #define BH_SIM_BURN_KERNEL_H
 

@@ -185,7 +185,7 @@ share(void)
     MUST(read(pipes[0], &word, 1) == 1);
     open_device();
     MUST(cuMemAlloc_v2(&address, 8 * PAGE) == CUDA_SUCCESS);
-    for (round = 0; round < 8; round++) { /* no page of the other's is ours */
+    for (round = 0; round < 8; round++) { /* no page of the other process is this one's */
         MUST(cuMemcpyDtoH_v2(&word, address + (size_t)round * PAGE, 1) == CUDA_SUCCESS);
         MUST(word == '\0');
     }

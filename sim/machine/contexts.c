@@ -33,7 +33,7 @@ enum { AREA_READABLE = 1, AREA_SHARED = 8, AREA_OR_NEXT = 16, AREA_OF_FILE = 32 
 struct area {
     uint64_t start, end;
     uint64_t offset; /* in the file */
-    bool context;    /* readable and shared: a context, and not a look-up of ours */
+    bool context;    /* readable and shared: a context, and not the simulator's own look-up */
     struct sim_mapping file;
 };
 
@@ -68,7 +68,7 @@ contexts_each_shared(int fd, visit_fn visit, void *self)
         query.name_bytes = sizeof(name);
         query.build_id_bytes = 0;
         if (ioctl(fd, AREA_QUERY, &query) != 0) {
-            query.name_bytes = 0; /* a name that is too long is none of ours */
+            query.name_bytes = 0; /* a name that is too long is none of the simulator's */
             name[0] = '\0';
             if (errno != ENAMETOOLONG || ioctl(fd, AREA_QUERY, &query) != 0)
                 return errno != ENOTTY && errno != EINVAL;

@@ -39,8 +39,8 @@ bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
 /* May a process have a context on the file at `path`?  False is certain: none maps it. */
 bool sim_contexts_any(const char *path);
 
-/* A descriptor that keeps every other process from opening the file until it is closed: they wait.
- * -1: somebody has it open, or it is not there. */
+/* A descriptor that keeps every other process from opening the file until it is closed: they wait. -1: a
+ * process has it open, or the file does not exist. */
 int sim_contexts_hold(const char *path);
 
 /* All contexts on these files, one entry per process and file, whatever else and however often

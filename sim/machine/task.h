@@ -89,7 +89,7 @@ struct sim_task_engine {
 struct sim_task_sample {
     uint64_t end_ns;  /* a multiple of SIM_TASK_SAMPLE_NS; 0: none yet */
     uint64_t birth;   /* of the context that had the SMs; 0: none */
-    uint64_t busy_ns; /* of its time, for whomever */
+    uint64_t busy_ns; /* of its time, for any context */
 };
 
 struct sim_device {

@@ -496,7 +496,7 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     return CUDA_SUCCESS;
 }
 
-/* What is kept beyond the threshold goes when somebody waits. */
+/* Pools give back what is beyond their threshold when a call waits for the device. */
 void
 bh_null_pools_waited(void)
 {

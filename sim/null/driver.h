@@ -37,7 +37,7 @@ struct CUstream_st {
     CUgraph captured;
 };
 
-/* Somebody waited: pools give back what is beyond their threshold. */
+/* A call waited for the device: pools give back what is beyond their threshold. */
 void bh_null_pools_waited(void);
 
 /* This process's contexts, green ones aside. */

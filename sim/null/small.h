@@ -7,7 +7,7 @@
 /* Of less than 1 MiB.  0: no room.  Any thread. */
 CUdeviceptr bh_null_small_take(struct CUctx_st *context, uint64_t bytes);
 
-/* Is it an address of ours? */
+/* Whether the null driver allocated the address here. */
 bool bh_null_small_has(CUdeviceptr address);
 
 /* False: none begins there. */
@@ -16,7 +16,7 @@ bool bh_null_small_free(CUdeviceptr address);
 /* All of a context, under bh_null_lock. */
 void bh_null_small_drop(const struct CUctx_st *context);
 
-/* Without a watcher: the same addresses once more. */
+/* Without a watcher: give the same addresses again. */
 void bh_null_small_begin_anew(void);
 
 extern bool bh_null_small_anew; /* NULL_SMALL_ANEW: no address comes twice */

@@ -16,7 +16,7 @@
 
 #define ENROLL_NS (UINT64_C(86400) * BH_NS_PER_S)
 
-/* The local account of a name that a stranger gives: NULL where there is none. */
+/* The local account of a name from an unauthenticated request: NULL where there is none. */
 static const struct bh_dir_principal *
 find_account(const struct bh_call *call, const char *typed)
 {
@@ -152,7 +152,7 @@ bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
     return BH_OK;
 }
 
-/* Whether who asks has shown the account's second factor, where it has one: who learned the
+/* Whether the caller has shown the account's second factor, where it has one: an attacker who learned the
  * password alone must not set another. */
 static bool
 account_has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_account *account)
@@ -324,7 +324,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     return BH_OK;
 }
 
-/* A new one-time code: the digest goes into the account, the text to whom it is for. */
+/* A new one-time code: the digest goes into the account, the text to the caller for its user. */
 static bh_rc
 account_make_enroll(struct bh_accounts *accounts, struct bh_account *account, char ret_code[33],
                     struct bh_err *err)

@@ -88,7 +88,7 @@ bh_accounts_port(struct bh_accounts *accounts)
 
 /* ---- from start to end ---- */
 
-/* What devices that signed in before are known by; who loses it is a stranger again. */
+/* The key that recognizes devices that signed in before; without it they count as unknown. */
 static bh_rc
 accounts_load_device_key(struct bh_accounts *accounts, struct bh_err *err)
 {

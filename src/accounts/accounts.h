@@ -30,8 +30,8 @@ struct bh_accounts_options {
     uint32_t hash_kib;       /* memory of a password's hash; 0: identity's, tests take less */
 };
 
-/* Read what is kept, and offer a first admin's code where no one can sign in yet.
- * Failures of files and of the owner. */
+/* Read the stored accounts, and offer a first admin's code while no account can sign in yet.  Failures of
+ * files and of the owner. */
 BH_MUST_USE bh_rc bh_accounts_open(const struct bh_accounts_options *options,
                                    struct bh_accounts **ret_accounts, struct bh_err *err);
 void bh_accounts_close(struct bh_accounts *accounts);

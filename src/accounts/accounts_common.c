@@ -27,7 +27,7 @@ bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes, char *r
     return rc;
 }
 
-/* Who is not known yet has no request id either. */
+/* An unknown caller has no request id either. */
 static bh_rc
 accounts_number(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {

@@ -24,7 +24,7 @@ enum {
     BH_PENDING_MAX = 1024,
     BH_PENDING_TEXT = 256,
     BH_HASHES_AT_ONCE = 4,
-    BH_FRESH_S = 600 /* how lately who changes an account must have signed in */
+    BH_FRESH_S = 600 /* how recent the sign-in must be to change an account */
 };
 
 /* Something begun that another request ends; in memory, for minutes. */
@@ -43,7 +43,7 @@ struct bh_pending {
     uint32_t principal;
     bh_ns expires;
     char issuer[64], host[128]; /* where it began; what the session is for */
-    char session[16];           /* the session that shows again who it is; "": none yet */
+    char session[16];           /* the session that confirms its user; "": none yet */
     union {
         char secret[BH_PENDING_TEXT]; /* TOTP: in hex; GRANT: the challenge */
         struct bh_login login;
@@ -55,7 +55,7 @@ struct bh_pending {
 enum { BH_ANSWERED_MAX = 4096 };
 struct bh_answered {
     char id[33]; /* "": free */
-    bh_ns until; /* when it cannot be answered any more */
+    bh_ns until; /* when it can no longer be answered */
 };
 
 struct bh_accounts {
@@ -86,8 +86,8 @@ bh_ns bh_accounts_now(const struct bh_accounts *accounts);
 BH_MUST_USE bh_rc bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes, char *ret_text,
                                          struct bh_err *err);
 
-/* Hand a change to the owner under the call's operation; results of bh_owner_ops.command.
- * `change` may be of a caller who is not known yet. */
+/* Hand a change to the owner under the call's operation; results of bh_owner_ops.command.  The caller of
+ * `change` may be unknown yet. */
 BH_MUST_USE bh_rc bh_accounts_commit(struct bh_accounts *accounts, struct bh_call *call,
                                      const struct bh_accounts_change *change, struct bh_answer *ret_answer,
                                      struct bh_err *err);

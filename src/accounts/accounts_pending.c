@@ -10,7 +10,7 @@ accounts_is_free(const struct bh_pending *pending, bh_ns now)
     return pending->kind == BH_PENDING_NONE || pending->expires <= now;
 }
 
-/* What strangers begin takes no place from signed-in users. */
+/* Sign-ins that unknown callers begin take no row from signed-in users. */
 static struct bh_pending *
 oldest_anonymous(struct bh_accounts *accounts)
 {

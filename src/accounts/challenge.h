@@ -4,11 +4,11 @@
 #include "identity/webauthn.h"
 #include "accounts/accounts_internal.h"
 
-/* Challenges that passkeys sign, to let somebody in or to show again who it is.
+/* Challenges that passkeys sign, to sign a user in or to confirm who the user is.
  *
- * A challenge is made from its id under a key that lives as long as the process, and is not
- * kept: however many strangers ask for, no other is lost, and a restart ends them all.
- * What is kept is which were answered well, so that none is twice. */
+ * A challenge is made from its id under a key that lives as long as the process, and is not stored: however
+ * many unknown callers ask for, no other is lost, and a restart ends them all.  The table has only the
+ * challenges that were answered well, so that none is used twice. */
 
 struct bh_challenge {
     char id[33]; /* the second it was made in and a random text, in hex */

@@ -18,10 +18,10 @@
 #include "identity/account.h"
 #include "identity/secret.h"
 
-/* The first admin.  Where no one can sign in as an admin of the site, a one-time code is in
- * a file of the state folder, which only the daemon's user and root can read.  Whoever shows it
- * becomes an admin of the site with an account; then the file is removed.  The code is not
- * kept elsewhere; a restart continues with the file's, also where there is no room to write another. */
+/* The first admin.  While no user can sign in as an admin of the site, a one-time code is in a file of the
+ * state folder, which only the daemon's user and root can read.  A user who shows it becomes an admin of the
+ * site with an account; then the file is removed.  The code is stored nowhere else; a restart continues with
+ * the file's, also where there is no room to write another. */
 
 enum { SITE_TEXT_MAX = 8 << 20, CODE_BYTES = 32 };
 

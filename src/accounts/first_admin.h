@@ -5,7 +5,7 @@
 
 /* The first admin. */
 
-/* Offer a code where no one can sign in. */
+/* Offer a code while no user can sign in as an admin. */
 BH_MUST_USE bh_rc bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err);
 
 bh_rc bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);

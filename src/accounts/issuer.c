@@ -13,7 +13,7 @@ enum { SECRET_FILE_MAX = 16384 };
 
 /* ---- what is kept ---- */
 
-/* The place of an issuer: its own, or one that no issuer of the site file has any more. */
+/* The row of an issuer: its own, or that of an issuer that is no longer in the site file. */
 static struct bh_issuer *
 issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_in,
                const struct bh_site_issuer *site)
@@ -242,7 +242,7 @@ bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call, bool unknown_
     return keys ? BH_OK : bh_issuer_refused(view, BH_FAULT_PROVIDER_DOWN, err);
 }
 
-/* ---- proving who we are ---- */
+/* ---- proving Bulkhead's identity to the issuer ---- */
 
 bh_rc
 bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,

@@ -41,7 +41,7 @@ BH_MUST_USE bh_rc bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *
 BH_MUST_USE bh_rc bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call, bool unknown_key,
                                  struct bh_issuer_view *view, struct bh_err *err);
 
-/* Prove who we are in the one request that follows: with private_key_jwt a new assertion. */
+/* Prove Bulkhead's identity in the one request that follows: with private_key_jwt a new assertion. */
 BH_MUST_USE bh_rc bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *call,
                                   struct bh_issuer_view *view, struct bh_err *err);
 

@@ -16,7 +16,7 @@ enum {
     PLAIN_SUBJECT_MAX = 60
 };
 
-/* ---- who arrived ---- */
+/* ---- the signed-in identity ---- */
 
 static const char *
 oidc_identity_of(struct bh_call *call, const struct bh_oidc_sign_in *sign_in)
@@ -50,8 +50,8 @@ oidc_name_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh
     return bh_buf_text(&text) ? bh_arena_printf(call->arena, "%s:~%.40s", issuer, hex) : NULL;
 }
 
-/* The principal of an identity: the one whom the site file says, else one of the issuer's,
- * "corp:SUBJECT".  NULL: no room. */
+/* The principal of an identity: the one that the site file names, else one of the issuer's, "corp:SUBJECT".
+ * NULL: no room. */
 static const char *
 oidc_principal_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
                   uint32_t *ret_principal)

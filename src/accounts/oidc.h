@@ -35,7 +35,7 @@ BH_MUST_USE bh_rc bh_oidc_sign_in_check(struct bh_accounts *accounts, struct bh_
 BH_MUST_USE bh_rc bh_oidc_sign_in_groups(struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
                                          struct bh_texts *ret_groups, struct bh_err *err);
 
-/* Open a session for who arrived, and write the reply. */
+/* Open a session for the identity, and write the reply. */
 BH_MUST_USE bh_rc bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
                                            const struct bh_oidc_sign_in *sign_in, struct bh_err *err);
 

@@ -10,7 +10,7 @@
 /* Back-channel logout (OpenID Connect Back-Channel Logout 1.0): the provider posts a form with
  * a signed token, and the sessions that it names end. */
 
-/* The token of the form, or of JSON for those who send that. */
+/* The token of the form, or of JSON. */
 static bh_rc
 logout_read_token_parameter(struct bh_call *call, const char **ret_token, struct bh_err *err)
 {

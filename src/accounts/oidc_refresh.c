@@ -107,7 +107,7 @@ oidc_refresh_one(struct bh_accounts *accounts, struct bh_call *call, struct bh_s
     if (!name)
         return LATER;
     rc = bh_issuer_ready(accounts, call, name, &sign_in.issuer, &err);
-    if (rc != BH_OK) /* the site file does not know the issuer any more: the session ends */
+    if (rc != BH_OK) /* the site file no longer has the issuer: the session ends */
         return rc == BH_NOT_FOUND ? OUT : LATER;
     outcome = oidc_refresh_request(accounts, call, session, &sign_in);
     return outcome == STAYS ? oidc_refresh_decide(accounts, call, session, &sign_in) : outcome;
@@ -175,7 +175,7 @@ refresh_write(struct bh_accounts *accounts, struct bh_call *call, struct bh_sess
     session->refresh_ns =
         bh_accounts_now(accounts) + (later ? REFRESH_LATER_S : REFRESH_EVERY_S) * BH_NS_PER_S;
     rc = bh_session_put(session, call->arena, &put, err);
-    put.blind = !later; /* the token that was used is no good any more */
+    put.blind = !later; /* the token that was used is no longer valid */
     return rc == BH_OK ? bh_accounts_commit(accounts, call, &change, &answer, err) : rc;
 }
 

@@ -3,9 +3,9 @@
 
 #include "accounts/accounts_internal.h"
 
-/* Ask providers again about those who signed in there, where they gave a refresh token: who was
- * taken out of a group that gave a role, or may not sign in any more, loses all
- * sessions.  A provider that does not answer is asked again later. */
+/* Ask providers again about users who signed in there, where they gave a refresh token: a user who lost a
+ * group that gave a role, or who may no longer sign in, loses all sessions.  A provider that does not answer
+ * is asked again later. */
 void bh_oidc_refresh(struct bh_accounts *accounts, struct bh_call *call);
 
 #endif

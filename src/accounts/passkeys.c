@@ -11,7 +11,7 @@
 #include "accounts/factor.h"
 #include "accounts/session.h"
 
-/* ---- whom passkeys are made for ---- */
+/* ---- the site that passkeys are made for ---- */
 
 struct party {
     char id[256]; /* the address without scheme and port */

@@ -6,13 +6,12 @@
 
 /* Passkeys: as documents of the store, by their credential's id, and the ceremonies.
  *
- * Registering needs a recently shown factor.  A passkey that verified its
- * user is two factors by itself, so it signs a local account in alone, without its name;
- * a user of a provider uses a passkey to show a factor again, but signs in only
- * through the provider, or leaving it would not end the access.
+ * Registering needs a recently shown factor.  A passkey that verified its user is two factors by itself, so
+ * it signs a local account in alone, without its name; a user of a provider uses a passkey to show a factor
+ * again, but signs in only through the provider, or leaving it would not end the access.
  *
- * Attempts with passkeys are counted on where they come from and not on the account: no one
- * guesses a signature, and a stranger who saw a credential's id must not lock the owner out. */
+ * Attempts with passkeys are counted on where they come from and not on the account: a signature cannot be
+ * guessed, and an attacker who saw a credential's id must not lock the owner out. */
 
 /* What a passkey has shown, and what must be written with what it leads to. */
 struct bh_passkey_proof {

@@ -133,7 +133,7 @@ session_groups_of(const struct bh_directory *dir, const struct bh_session *sessi
     return count;
 }
 
-/* Whoever must show a second factor and has none yet may do nothing but set one up. */
+/* A user who must have a second factor and has none yet may do nothing but set one up. */
 static bh_rc
 restrict_session(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
                  struct bh_err *err)

@@ -21,11 +21,11 @@ struct bh_session_opening {
 };
 BH_MUST_USE bh_rc bh_session_open(struct bh_accounts *accounts, struct bh_call *call,
                                   const struct bh_session_opening *opening, struct bh_err *err);
-/* Whom a session's secret belongs to.  BH_UNAUTHENTICATED: it is over, or it is bound and this
- * connection shows another certificate or none. */
+/* The account that a session's secret belongs to.  BH_UNAUTHENTICATED: the session is over, or it is bound
+ * and this connection shows another certificate or none. */
 BH_MUST_USE bh_rc bh_session_identify(struct bh_accounts *accounts, const char *secret, struct bh_call *call,
                                       struct bh_err *err);
-/* Who shows a session at an open operation; untouched without one. */
+/* The caller of the session that comes with an open operation; untouched without one. */
 void bh_session_of_request(struct bh_accounts *accounts, struct bh_call *call, struct bh_caller *ret_caller);
 /* End sessions of a principal: all, but the one with the id `spare` (NULL: none). */
 BH_MUST_USE bh_rc bh_sessions_end(struct bh_accounts *accounts, struct bh_call *call, uint32_t principal,

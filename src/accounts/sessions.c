@@ -10,7 +10,7 @@
 #include "api/request/token.h"
 #include "base/log.h"
 
-/* The resources of sessions: showing, ending, showing again who one is, break-glass. */
+/* The resources of sessions: showing, ending, confirming the user, break-glass. */
 
 #define BREAK_GLASS_NS (UINT64_C(3600) * BH_NS_PER_S)
 

@@ -212,12 +212,15 @@ api_check_no_body(struct bh_call *call, struct bh_err *err)
     return bh_err_set(err, BH_INVALID, "this operation takes no body");
 }
 
+/* A dry run leaves nothing to answer a repetition with: its key is passed over, and free for the request in
+ * earnest. */
 static bh_rc
 api_check_key(struct bh_call *call, struct bh_err *err)
 {
     const char *key = call->request->idempotency_key;
 
-    if (!key || call->op->kind != BH_OPERATION_MUTATE || call->op->scope == BH_SCOPE_NOBODY)
+    if (!key || call->op->kind != BH_OPERATION_MUTATE || call->op->scope == BH_SCOPE_NOBODY
+        || call->query.dry_run)
         return BH_OK;
     if (key[0] == '\0' || strlen(key) > 128 || !api_plain_text(key)) {
         bh_err_set(err, BH_INVALID, "Idempotency-Key: not 1 to 128 printable characters");
@@ -298,7 +301,8 @@ api_authorise(struct bh_call *call, struct bh_err *err)
 
 /* ---- answering ---- */
 
-/* Who calls, and whether not too often: who shows no good credentials draws as a stranger. */
+/* Identify the caller and check its rate: a caller without valid credentials draws from the bucket of unknown
+ * callers. */
 static bh_rc
 api_identify(struct bh_call *call, struct bh_err *err)
 {

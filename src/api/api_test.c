@@ -252,7 +252,8 @@ concrete(const char *pattern)
     return path;
 }
 
-/* Whatever the operation: nobody gets 401, everybody unknown parameters get 400. */
+/* Every operation answers 401 to a caller without a principal, and 400 to unknown parameters of any
+ * caller. */
 static void
 every_operation_refuses_strangers_and_odd_parameters(void **state)
 {
@@ -676,7 +677,7 @@ a_site_is_applied_from_yaml(void **state)
     BH_CHECK_DONE();
 }
 
-/* Also a read: that is a refusal which only the record tells of. */
+/* Also a read: only the record shows that refusal. */
 static void
 what_failed_an_assert_is_refused_and_recorded(void **state)
 {

@@ -1,6 +1,6 @@
-/* Somebody of one tenant reaches for another's, by every operation there is.  bob develops in
- * other; job 1, token T and all that is named "vision" are alice's, of acme/vision.  An
- * operation that has no row here fails the test. */
+/* A user of one tenant tries every operation on another tenant's objects. bob develops in other; job 1, token
+ * T and all that is named "vision" are alice's, of acme/vision.  An operation that has no row here fails the
+ * test. */
 
 #include "api/fixture_test.h"
 
@@ -13,8 +13,8 @@
 
 enum outcome {
     UNTRIED,
-    HIDDEN,     /* 404: bob is not told whether there is such a thing */
-    DENIED,     /* 403: everybody knows that there is one */
+    HIDDEN,     /* 404: the answer does not say whether it exists */
+    DENIED,     /* 403: its existence is no secret */
     CUT,        /* 200, and nothing of alice's in it */
     OPEN,       /* the same for all */
     ELSEWHERE,  /* not served without people: people/crossing_test.c */

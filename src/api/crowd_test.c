@@ -1,7 +1,6 @@
-/* What others have in use is the same parts, in different crowds: a developer's answers of every
- * reading operation are the same byte by byte, so that they name nobody else, and count neither
- * tenants nor jobs.  alice develops in acme/vision.  An operation that has no row here, and which
- * she may call, fails the test. */
+/* Other tenants use the same parts, divided differently: a developer's answers of every reading operation are
+ * the same byte by byte, so that they name no other user, and count neither tenants nor jobs. alice develops
+ * in acme/vision.  An operation that has no row here, and which she may call, fails the test. */
 
 #include "api/fixture_test.h"
 
@@ -36,7 +35,7 @@ static const struct request {
     enum bh_operation op;
     const char *path, *query, *body;
     uint32_t status;    /* 0: 200 */
-    bool tells_waiting; /* whether anybody waits, whom it would hurt: not how many */
+    bool tells_waiting; /* whether any job waits and which it affects: not how many */
 } requests[] = {
     { BH_OP_JOB_LIST, "/v1/jobs", "start=true", NULL, 0 },
     { BH_OP_JOB_GET, "/v1/jobs/1", NULL, NULL, 0 },
@@ -159,7 +158,7 @@ open_crowded(const struct crowd *crowd)
 
 static struct received first, got;
 
-/* What is left, and in which shape, is capacity: everybody is told, whoever took the rest. */
+/* What is left, and in which shape, is capacity: every caller sees it, whichever tenant uses the rest. */
 static void
 take_out_capacity(char *text)
 {
@@ -188,7 +187,7 @@ crowd_ask(struct fixture *f, const struct request *request, uint32_t uid, struct
 }
 
 static void
-names_nobody(const char *name, const char *text)
+names_no_user(const char *name, const char *text)
 {
     static const char *const foreign[] = { "\"other\"", "speech", "bob", "carol", "77000", "\"dave\"" };
 
@@ -212,7 +211,7 @@ a_developer_cannot_tell_crowds_apart(void **state)
             bh_fixture_close(f);
         }
         BH_CHECK_EQ(name, first.status, requests[i].status ? requests[i].status : 200);
-        names_nobody(name, first.text);
+        names_no_user(name, first.text);
     }
     BH_CHECK_DONE();
 }
@@ -251,7 +250,7 @@ has_row(enum bh_operation op)
     return false;
 }
 
-/* Reading of the whole site is refused to her; all else that she may read has a row. */
+/* alice may not read the whole site; all else that she may read has a row. */
 static void
 every_reading_operation_is_looked_at(void **state)
 {

@@ -52,8 +52,10 @@ error_next_of_field(const struct bh_call *call, const char *message)
         bh_field_describe(field, text, sizeof text);
         return bh_arena_strdup(call->arena, text);
     }
-    parameter = call->op && message[length] == ':' ? bh_parameter_find(message, length) : NULL;
-    return parameter ? bh_arena_printf(call->arena, "%s: %s", parameter->name, parameter->doc) : NULL;
+    parameter = message[length] == ':' ? bh_parameter_find(message, length) : NULL;
+    return parameter && call->op && bh_operation_has_parameter(call->op, parameter->name)
+               ? bh_arena_printf(call->arena, "%s: %s", parameter->name, parameter->doc)
+               : NULL;
 }
 
 /* What to do, by the kind of the error. */

@@ -20,9 +20,11 @@ static const struct bh_dir_tenant fixture_tenants[] = {
     { { 4 }, { 0 }, "other", BH_TENANT_ORGANIZATION, false },
 };
 /* clang-format on */
-static const struct bh_dir_sku fixture_skus[] = { { { 1 }, "small", "2", "8Gi", false },
-                                                  { { 2 }, "large", NULL, NULL, false },
-                                                  { { 3 }, "tiny", NULL, NULL, .gone = true } };
+static const struct bh_dir_sku fixture_skus[] = {
+    { { 1 }, "small", "2", "8Gi", false },
+    { { 2 }, "large", NULL, NULL, false, .models = 1ull << BH_GPU_H100_80GB },
+    { { 3 }, "tiny", NULL, NULL, .gone = true }
+};
 static const struct bh_dir_principal fixture_principals[] = {
     { { 1 }, "alice", ALICE, false, false },
     { { 2 }, "bob", BOB, false, false },
@@ -511,7 +513,7 @@ bh_fixture_put_node(struct fixture *f, uint32_t id, const char *name)
 
 static const struct bh_site_sign_in fixture_sign_in;
 
-/* ---- streams: everybody's but bob's ---- */
+/* ---- streams: allowed to all but bob ---- */
 
 static bh_rc
 fixture_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)

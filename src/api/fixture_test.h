@@ -1,12 +1,11 @@
 #ifndef BH_API_FIXTURE_TEST_H
 #define BH_API_FIXTURE_TEST_H
 
-/* The API with a real engine, the memory store and an owner that does as it is told; for
- * the tests of this folder and the fuzz target of requests.
+/* The API with a real engine, the memory store and an owner that carries out its orders; for the tests of
+ * this folder and the fuzz target of requests.
  *
- * The site: acme(1), acme/vision(2), acme/speech(3), other(4); SKUs small(1), large(2);
- * alice develops in acme/vision, bob in other, carol administers the site, dave views
- * acme.  Two H100s. */
+ * The site: acme(1), acme/vision(2), acme/speech(3), other(4); SKUs small(1), large(2); alice develops in
+ * acme/vision, bob in other, carol administers the site, dave views acme.  Two H100s. */
 
 #include "api/api.h"
 #include "api/documents/tally.h"
@@ -39,7 +38,7 @@ struct fixture {
     struct bh_refused_request tried[2]; /* the first of them; the target's text is `target` */
     char target[64];
     struct bh_caller refused;       /* who it was */
-    uint32_t unauthenticated;       /* requests with credentials that were nobody's */
+    uint32_t unauthenticated;       /* requests with credentials of no known user */
     uint64_t unauthenticated_token; /* of the last of them */
     struct bh_change changes[8];
     uint32_t change_count;
@@ -69,7 +68,7 @@ struct received {
 /* Give the engine an event, which it must take. */
 void bh_fixture_step(struct fixture *f, struct bh_event event);
 
-/* Node 1 has carved and started all that it was told to. */
+/* Node 1 has carried out all orders to carve and start. */
 void bh_fixture_answer_orders(struct fixture *f);
 
 /* The engine takes a job of one partition. */

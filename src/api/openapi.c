@@ -126,6 +126,7 @@ openapi_put_types(struct bh_json_writer *w, const struct bh_field *field)
         [BH_FIELD_SLICE] = { "string" },
         [BH_FIELD_JSON] = { "object" },
         [BH_FIELD_AMOUNT] = { "integer", "string", "null" },
+        [BH_FIELD_JSONS] = { "array" },
         [BH_FIELD_U64S] = { "array" },
         [BH_FIELD_TEXTS] = { "array" },
         [BH_FIELD_ARRAY] = { "array" },
@@ -158,6 +159,12 @@ openapi_put_range(struct bh_json_writer *w, int64_t least, uint64_t most)
     bh_json_u64(w, "maximum", most);
 }
 
+static const char *
+openapi_item_type(enum bh_field_kind kind)
+{
+    return kind == BH_FIELD_U64S ? "integer" : kind == BH_FIELD_JSONS ? "object" : "string";
+}
+
 static void
 openapi_put_items(struct bh_json_writer *w, const struct bh_field *field)
 {
@@ -167,7 +174,7 @@ openapi_put_items(struct bh_json_writer *w, const struct bh_field *field)
     if (field->of)
         openapi_put_ref(w, field->of->name);
     else
-        bh_json_str(w, "type", field->kind == BH_FIELD_U64S ? "integer" : "string");
+        bh_json_str(w, "type", openapi_item_type(field->kind));
     bh_json_close(w, '}');
 }
 
@@ -207,6 +214,7 @@ openapi_put_limits(struct bh_json_writer *w, const struct bh_field *field)
     case BH_FIELD_HEX:
         openapi_put_text(w, 2 * field->size, "^[0-9a-f]*$");
         return;
+    case BH_FIELD_JSONS:
     case BH_FIELD_U64S:
     case BH_FIELD_LINES:
     case BH_FIELD_TEXTS:
@@ -320,7 +328,7 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
     static const struct bh_parameter id = { "id", "string", "which one" };
     static const struct bh_parameter key = { "Idempotency-Key", "string",
                                              "repeats with the same key and body get the first "
-                                             "answer again" };
+                                             "answer again; a dry run takes no key and ignores it" };
     static const struct bh_parameter rest = { "rest", "string", "the rest of the path, slashes and all" };
 
     bh_json_open(w, "parameters", '[');
@@ -334,7 +342,7 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
         size_t length = strcspn(at, " ");
         const struct bh_parameter *found = bh_parameter_find(at, length);
 
-        BH_ASSERT(found); /* a parameter without a meaning is our omission */
+        BH_ASSERT(found); /* a parameter without a meaning is a fault of this program */
         openapi_put_parameter(w, "query", found);
         at += length + (at[length] == ' ');
     }

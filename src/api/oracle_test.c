@@ -1,6 +1,6 @@
-/* A name or a number that a filter is asked for gives the same answer, byte by byte, whether it
- * is another tenant's or nobody's.  bob develops in other; job 1 and all else of acme/vision is
- * alice's.  A parameter of an operation that has no row here fails the test. */
+/* A filter by a name or a number gives the same answer, byte by byte, whether it is another tenant's or does
+ * not exist. bob develops in other; job 1 and all else of acme/vision is alice's.  A parameter of an
+ * operation that has no row here fails the test. */
 
 #include "api/fixture_test.h"
 
@@ -11,7 +11,7 @@
 #include "base/test.h"
 #include "policy/operations.h"
 
-/* What each query parameter names: somebody else's, and nobody's, of one length. */
+/* For each query parameter: another tenant's name, and one of the same length that does not exist. */
 static const struct parameter {
     const char *name, *foreign, *absent;
     /* clang-format off */
@@ -22,7 +22,7 @@ static const struct parameter {
     { "start", "1", "9" },
     { "tenant", "acme/vision", "acme/visiom" },
     { "text", "aaaa", "bbbb" },      /* a token's or a text's digest */
-    /* these name nothing, or what everybody may see: GPUs and nodes */
+    /* these name nothing, or what every caller may see: GPUs and nodes */
     { "gpu", NULL, NULL },      { "node", NULL, NULL },
     { "active", NULL, NULL },   { "after", NULL, NULL },  { "decision", NULL, NULL },
     { "dry_run", NULL, NULL },  { "follow", NULL, NULL }, { "limit", NULL, NULL },
@@ -177,7 +177,7 @@ oracle_send(struct fixture *f, const struct bh_operation_row *row, const struct 
                                     .body = body[0] ? body : NULL,
                                     .uid = BOB },
                     ret);
-    /* an error quotes the name; what was found does not do that for nobody's */
+    /* an error quotes the name; a result does not do that for an absent one */
     if (ret->status >= 400)
         take_out(ret->text, name);
 }
@@ -220,7 +220,7 @@ compare_filter(const struct bh_operation_row *row, const char *name)
 }
 
 static void
-filters_tell_nobody_what_there_is(void **state)
+filters_do_not_show_what_exists(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++) {
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
@@ -279,7 +279,7 @@ what_is_ones_own_is_found(void **state)
     BH_CHECK_DONE();
 }
 
-/* The retry of a scrub that failed is nobody's: it is shown with the job whose scrub it repeats. */
+/* The retry of a failed scrub belongs to no tenant: it is shown with the job whose scrub it repeats. */
 static void
 test_retry(void **state)
 {
@@ -314,7 +314,7 @@ test_retry(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(filters_tell_nobody_what_there_is),
+    cmocka_unit_test(filters_do_not_show_what_exists),
     cmocka_unit_test(nor_do_paths_and_bodies),
     cmocka_unit_test(what_is_ones_own_is_found),
     cmocka_unit_test(test_retry),

@@ -19,7 +19,9 @@ schema_items_fit(const struct bh_field *field, bh_json_value list, const char **
     for (size_t i = 0; i < bh_json_count(list) && fits; i++)
         fits = field->of ? schema_fits(field->of, bh_json_at(list, i), ret_key)
                          : bh_json_kind(bh_json_at(list, i))
-                               == (field->kind == BH_FIELD_U64S ? BH_JSON_INTEGER : BH_JSON_STRING);
+                               == (field->kind == BH_FIELD_U64S    ? BH_JSON_INTEGER
+                                   : field->kind == BH_FIELD_JSONS ? BH_JSON_OBJECT
+                                                                   : BH_JSON_STRING);
     return fits;
 }
 
@@ -54,6 +56,7 @@ schema_value_fits(const struct bh_field *field, bh_json_value value, const char 
         return kind == BH_JSON_INTEGER || kind == BH_JSON_STRING || kind == BH_JSON_NULL;
     case BH_FIELD_TEXTS:
     case BH_FIELD_LINES:
+    case BH_FIELD_JSONS:
     case BH_FIELD_U64S:
     case BH_FIELD_ARRAY:
     case BH_FIELD_LIST:

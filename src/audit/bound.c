@@ -212,7 +212,7 @@ bound_bind_key(const struct bh_claims *claims, const void *slot, void *item)
     return true;
 }
 
-/* Which revisions the store may have dropped is known to who sees them all. */
+/* Only a verifier that sees all revisions knows which ones the store may have dropped. */
 static bool
 bound_bind_document(const struct bh_claims *claims, const void *slot, void *item)
 {

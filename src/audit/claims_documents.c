@@ -195,7 +195,7 @@ claims_documents_read_number(const char *key, uint64_t *ret)
     return bh_parse_u64(zeros == 20 ? "0" : key + zeros, ret, &unused) == BH_OK;
 }
 
-/* What was written, once more: whether the document says it and nothing else. */
+/* Write it again: the document must have this text and nothing else. */
 static bool
 documents_is_written(struct bh_buf *wanted, const char *value)
 {

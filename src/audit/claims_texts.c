@@ -71,8 +71,8 @@ texts_put_digest(char ret_text[17], const uint8_t digest[32])
     ret_text[16] = '\0';
 }
 
-/* What came after the last record of an export is known at its end.  Of a log that was pruned, or began
- * with records of before, texts may stand there that no record names any more. */
+/* Texts that came after the last record of an export are known at its end.  A log that was pruned, or that
+ * began with imported records, may have texts that no record names. */
 static void
 claims_texts_add_unnamed(struct bh_claims *claims, const struct bh_claimed_text *row)
 {

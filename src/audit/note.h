@@ -70,8 +70,8 @@ BH_MUST_USE bh_rc bh_note_cosigned(const struct bh_crypto_ops *crypto, const str
 BH_MUST_USE bh_rc bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
                                const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err);
 
-/* Add the signature of another key to a note that is signed already: who trusts either can
- * verify it.  As bh_note_sign; BH_INVALID also when the note has no signature. */
+/* Add the signature of another key to a note that is signed already: a verifier that trusts either key
+ * accepts it.  As bh_note_sign; BH_INVALID also when the note has no signature. */
 BH_MUST_USE bh_rc bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name,
                                    const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err);
 

@@ -103,7 +103,7 @@ orders_oldest_of(const struct bh_audit_orders *orders, bool abandoned)
     return oldest;
 }
 
-/* Orders of records before `from` are not looked at any more. */
+/* Orders of records before `from` are no longer checked. */
 static void
 orders_forget_before(struct bh_audit_orders *orders, uint64_t from)
 {

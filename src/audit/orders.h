@@ -25,7 +25,7 @@ struct bh_audit_orders {
         uint64_t number; /* 0: no order stands here */
         char letter;     /* from the record's "orders" */
         bool unknown;    /* after a start, its outcome was unknown */
-        bool abandoned;  /* nothing waits for its answer any more */
+        bool abandoned;  /* nothing waits for its answer */
     } slots[BH_ORDERS_SLOTS];
     uint32_t open;        /* given and neither answered nor abandoned */
     uint32_t unknown;     /* of them */

@@ -20,8 +20,8 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
  * this order. */
 #define BH_RECORD_ORDER_UNKNOWN "order.unknown"
 
-/* The verb of an outcome that says: nothing waits for the answer to this order any more, since
- * its lease was cancelled or its GPU or node was lost.  The answer may come all the same. */
+/* The verb of an outcome that says: nothing waits for the answer to this order, since its lease was cancelled
+ * or its GPU or node was lost.  The answer may come all the same. */
 #define BH_RECORD_ORDER_ABANDONED "order.abandoned"
 
 /* The verb of an intent that says: of the records below obj.id, of type BH_RECORD_LOG, the log
@@ -101,9 +101,9 @@ struct bh_record {
     enum bh_phase phase;           /* "phase" */
     uint8_t req[16];               /* "req": request id */
     const char *res;               /* "res": bh_rc_name of the result */
-    uint8_t salt[16];              /* "salt": random, of this record alone: who has the leaf's hash,
-                                      which is public, cannot try what it may be the hash of;
-                                      zero none, in records of before */
+    uint8_t salt[16];              /* "salt": random, of this record alone: without it a reader of the leaf's
+                                    * hash, which is public, could test guesses of the leaf; zero: none, in
+                                    * older records */
     const char *sealed_json;       /* "sealed": personal texts, an array of sealed items
                                       as audit/sealed.h says, or NULL */
     uint64_t seq;                  /* "seq": number of the leaf */

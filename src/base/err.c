@@ -19,12 +19,39 @@ static const struct {
 #undef BH_ERROR
 };
 
-/* Messages quote what strangers sent, cut at any byte: what is left must be fit for
- * a terminal and for JSON. */
+/* What was too long ends behind a word, with "...". */
+static void
+err_end_at_word(char *text, size_t size)
+{
+    static const char ending[] = " ...";
+    size_t last = size - sizeof ending, at = last;
+
+    while (at > last / 2 && text[at] != ' ')
+        at--;
+    memcpy(text + (text[at] == ' ' ? at : last), ending, sizeof ending);
+}
+
+static void BH_PRINTF(3, 0) err_format(char *text, size_t size, const char *format, va_list args)
+{
+    if (vsnprintf(text, size, format, args) >= (int)size)
+        err_end_at_word(text, size);
+    bh_utf8_scrub(text);
+}
+
+static void
+err_append(struct bh_err *err, const char *text)
+{
+    size_t used = strlen(err->msg), left = sizeof err->msg - used;
+
+    if (snprintf(err->msg + used, left, ": %s", text) >= (int)left)
+        err_end_at_word(err->msg, sizeof err->msg);
+    bh_utf8_scrub(err->msg);
+}
+
+/* Messages quote untrusted input, cut at any byte: what is left must be fit for a terminal and for JSON. */
 static void BH_PRINTF(2, 0) err_fill(struct bh_err *err, const char *format, va_list args)
 {
-    vsnprintf(err->msg, sizeof err->msg, format, args);
-    bh_utf8_scrub(err->msg);
+    err_format(err->msg, sizeof err->msg, format, args);
     err->hint[0] = '\0';
 }
 
@@ -81,7 +108,6 @@ bh_rc
 bh_err_errno(struct bh_err *err, const char *format, ...)
 {
     int number = errno;
-    size_t used;
     va_list args;
 
     err->rc = errno_rc(number);
@@ -90,8 +116,7 @@ bh_err_errno(struct bh_err *err, const char *format, ...)
     va_start(args, format);
     err_fill(err, format, args);
     va_end(args);
-    used = strlen(err->msg);
-    snprintf(err->msg + used, sizeof err->msg - used, ": %s", strerror(number));
+    err_append(err, strerror(number));
     return err->rc;
 }
 
@@ -99,16 +124,13 @@ bh_rc
 bh_err_wrap(struct bh_err *err, const char *format, ...)
 {
     char inner[sizeof err->msg];
-    size_t used;
     va_list args;
 
     memcpy(inner, err->msg, sizeof inner);
     va_start(args, format);
-    vsnprintf(err->msg, sizeof err->msg, format, args);
+    err_format(err->msg, sizeof err->msg, format, args);
     va_end(args);
-    used = strlen(err->msg);
-    snprintf(err->msg + used, sizeof err->msg - used, ": %s", inner);
-    bh_utf8_scrub(err->msg);
+    err_append(err, inner);
     return err->rc;
 }
 
@@ -118,8 +140,7 @@ bh_err_hint(struct bh_err *err, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    vsnprintf(err->hint, sizeof err->hint, format, args);
-    bh_utf8_scrub(err->hint);
+    err_format(err->hint, sizeof err->hint, format, args);
     va_end(args);
     return err->rc;
 }

@@ -31,8 +31,8 @@ struct bh_err {
 };
 
 /* Fill `err` and return `rc`, so that `return bh_err_set(...)` reads as one.  Control
- * characters and broken UTF-8 in what is quoted become '?'.  The arguments must not
- * lie in `err` itself: bh_err_wrap keeps its message. */
+ * characters and broken UTF-8 in what is quoted become '?', and what is too long ends behind a word, with
+ * "...".  The arguments must not lie in `err` itself: bh_err_wrap keeps its message. */
 bh_rc bh_err_set(struct bh_err *err, bh_rc rc, const char *format, ...) BH_PRINTF(3, 4);
 
 /* As bh_err_set, keeping a foreign number with the domain it belongs to. */

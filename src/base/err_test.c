@@ -76,7 +76,7 @@ test_messages_are_clean(void **state)
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     memset(cut, 'x', sizeof cut - 1);
-    cut[sizeof cut - 1] = '\0';
+    memcpy(cut + sizeof cut - sizeof " ...", " ...", sizeof " ...");
     bh_err_set(&err, BH_INVALID, "%s", longest);
     BH_CHECK_STR("cut to size", err.msg, cut);
     errno = EIO;
@@ -84,6 +84,31 @@ test_messages_are_clean(void **state)
     BH_CHECK_STR("no room for errno's text", err.msg, cut);
     bh_err_wrap(&err, "%s", longest);
     BH_CHECK_STR("no room for the inner message", err.msg, cut);
+    BH_CHECK_DONE();
+}
+
+/* A sentence that has no room ends between two words. */
+static void
+test_cut_between_words(void **state)
+{
+    char words[400], path[182];
+    struct bh_err err;
+
+    for (size_t i = 0; i < sizeof words; i++)
+        words[i] = "some words "[i % 11];
+    words[sizeof words - 1] = '\0';
+    memset(path, 'p', sizeof path);
+    path[sizeof path - 1] = '\0';
+    bh_err_set(&err, BH_INVALID, "%s", words);
+    BH_CHECK("a message", strcmp(err.msg + strlen(err.msg) - 10, " words ...") == 0
+                              || strcmp(err.msg + strlen(err.msg) - 9, " some ...") == 0);
+    bh_err_hint(&err, "%s", words);
+    BH_CHECK("a hint", strcmp(err.hint + strlen(err.hint) - 10, " words ...") == 0
+                           || strcmp(err.hint + strlen(err.hint) - 9, " some ...") == 0);
+    bh_err_set(&err, BH_INVALID, "it is damaged, and has to be put back from its copy today");
+    bh_err_wrap(&err, "%s", path);
+    BH_CHECK("an inner message",
+             strstr(err.msg, "ppp: it is damaged, and has to be put back from its copy ..."));
     BH_CHECK_DONE();
 }
 
@@ -106,8 +131,11 @@ test_codes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_set),   cmocka_unit_test(test_wrap_keeps_the_rest),
-    cmocka_unit_test(test_errno), cmocka_unit_test(test_messages_are_clean),
+    cmocka_unit_test(test_set),
+    cmocka_unit_test(test_wrap_keeps_the_rest),
+    cmocka_unit_test(test_errno),
+    cmocka_unit_test(test_messages_are_clean),
+    cmocka_unit_test(test_cut_between_words),
     cmocka_unit_test(test_codes),
 };
 

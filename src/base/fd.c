@@ -35,14 +35,83 @@ bh_fd_write_all(int fd, const void *bytes, size_t length, struct bh_err *err)
     return BH_OK;
 }
 
-bh_rc
-bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err)
+static const char *
+fd_kind_of(mode_t mode)
 {
-    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    char chunk[16384];
+    return S_ISFIFO(mode)   ? "a FIFO"
+           : S_ISDIR(mode)  ? "a folder"
+           : S_ISSOCK(mode) ? "a socket"
+           : S_ISLNK(mode)  ? "a symbolic link"
+                            : "a device";
+}
+
+static bh_rc
+fd_refuse_kind(const char *path, mode_t mode, struct bh_err *err)
+{
+    bh_err_set(err, BH_INVALID, "%s is %s where a file is expected", path, fd_kind_of(mode));
+    return bh_err_hint(err, "move it away, and put the file back from its copy if there was one");
+}
+
+/* What open() refuses itself may be for what has the name: a FIFO or a socket that is to be written
+ * (ENXIO), a folder (EISDIR), a link (ELOOP). */
+static bh_rc
+fd_explain_open(const char *path, int flags, struct bh_err *err)
+{
+    int fault = errno;
+    struct stat found;
+
+    if ((flags & O_NOFOLLOW ? lstat : stat)(path, &found) == 0 && !S_ISREG(found.st_mode))
+        return fd_refuse_kind(path, found.st_mode, err);
+    errno = fault;
+    return bh_err_errno(err, "open %s", path);
+}
+
+static bh_rc
+fd_open_plain(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+    struct stat found;
 
     if (fd < 0)
+        return fd_explain_open(path, flags, err);
+    if (fstat(fd, &found) != 0)
+        return bh_err_errno(err, "inspect %s", path);
+    if (!S_ISREG(found.st_mode))
+        return fd_refuse_kind(path, found.st_mode, err);
+    *ret_fd = bh_fd_steal(&fd);
+    return BH_OK;
+}
+
+/* Without O_NONBLOCK, which plain files ignore, but programs that inherit the descriptor may not. */
+bh_rc
+bh_file_open(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = fd_open_plain(path, flags, mode, &fd, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (fcntl(fd, F_SETFL, flags) != 0)
         return bh_err_errno(err, "open %s", path);
+    *ret_fd = bh_fd_steal(&fd);
+    return BH_OK;
+}
+
+bh_rc
+bh_file_check(const char *path, struct bh_err *err)
+{
+    struct stat found;
+
+    if (stat(path, &found) != 0)
+        return errno == ENOENT ? BH_OK : bh_err_errno(err, "inspect %s", path);
+    return S_ISREG(found.st_mode) ? BH_OK : fd_refuse_kind(path, found.st_mode, err);
+}
+
+static bh_rc
+fd_read_all(int fd, const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err)
+{
+    char chunk[16384];
+
     for (size_t total = 0;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
 
@@ -59,6 +128,23 @@ bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_er
         if (ret_text->overflow)
             return bh_err_set(err, BH_FULL, "%s does not fit into its buffer", path);
     }
+}
+
+bh_rc
+bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = fd_open_plain(path, O_RDONLY, 0, &fd, err); /* no fcntl(): filters of system calls forbid it */
+
+    return rc == BH_OK ? fd_read_all(fd, path, max, ret_text, err) : rc;
+}
+
+bh_rc
+bh_file_read_given(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    return fd >= 0 ? fd_read_all(fd, path, max, ret_text, err) : bh_err_errno(err, "open %s", path);
 }
 
 static bh_rc
@@ -102,14 +188,16 @@ bh_file_replace(const char *path, const void *bytes, size_t length, mode_t mode,
 static bool
 fd_holds(const char *path, const void *bytes, size_t length, mode_t mode)
 {
-    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_err ignored;
     struct stat found;
     char piece[4096];
     size_t at = 0;
     ssize_t got = 0;
 
-    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || (found.st_mode & 07777) != mode
-        || found.st_uid != geteuid() || found.st_nlink != 1 || (size_t)found.st_size != length)
+    if (fd_open_plain(path, O_RDONLY | O_NOFOLLOW, 0, &fd, &ignored) != BH_OK || fstat(fd, &found) != 0
+        || (found.st_mode & 07777) != mode || found.st_uid != geteuid() || found.st_nlink != 1
+        || (size_t)found.st_size != length)
         return false;
     while (at < length && (got = read(fd, piece, sizeof piece)) > 0) {
         if ((size_t)got > length - at || memcmp(piece, (const char *)bytes + at, (size_t)got) != 0)
@@ -175,8 +263,8 @@ fd_set_address(const char *path, struct sockaddr_un *ret_address, struct bh_err 
     return BH_OK;
 }
 
-/* Makes way for a new socket: what a dead program left is removed, a socket that
- * someone listens on and anything that is no socket stay. */
+/* Make way for a new socket: a socket without a listener, which a dead program left, is removed; one with a
+ * listener, and anything that is no socket, stays. */
 static bh_rc
 fd_clear_stale(const char *path, const struct sockaddr_un *address, struct bh_err *err)
 {

@@ -31,9 +31,24 @@ bh_fd_steal(int *fd)
 /* All `length` bytes or an error (BH_IO, BH_FULL). */
 BH_MUST_USE bh_rc bh_fd_write_all(int fd, const void *bytes, size_t length, struct bh_err *err);
 
-/* The whole file at `path`, at most `max` bytes, appended to `ret_text`.
- * BH_NOT_FOUND, BH_DENIED, BH_FULL (longer than max or than the buffer), BH_IO. */
+/* Open the plain file at `path`, a file of state or configuration; close-on-exec.  It never waits: what
+ * else may have the name (a FIFO, a folder, a socket, a device; a symbolic link where `flags` has
+ * O_NOFOLLOW) is refused with what it is.  `flags` and `mode` are those of open().
+ * BH_INVALID (no plain file), BH_NOT_FOUND, BH_DENIED, BH_FULL, BH_IO. */
+BH_MUST_USE bh_rc bh_file_open(const char *path, int flags, mode_t mode, int *ret_fd, struct bh_err *err);
+
+/* The same check where a library opens `path` itself; a file that is missing passes.  BH_INVALID, BH_DENIED,
+ * BH_IO. */
+BH_MUST_USE bh_rc bh_file_check(const char *path, struct bh_err *err);
+
+/* The whole plain file at `path`, at most `max` bytes, appended to `ret_text`: opened as above.
+ * BH_INVALID, BH_NOT_FOUND, BH_DENIED, BH_FULL (longer than max or than the buffer), BH_IO. */
 BH_MUST_USE bh_rc bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err);
+
+/* The same of what a person names on a command line: a pipe, too, to its end, as of `<(command)` and
+ * /dev/stdin. */
+BH_MUST_USE bh_rc bh_file_read_given(const char *path, size_t max, struct bh_buf *ret_text,
+                                     struct bh_err *err);
 
 /* Replace `path` by `length` bytes, atomically and durably: temporary file
  * "<path>.new", fsync, rename, fsync of the folder.  One writer per path at a time.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -134,7 +135,6 @@ test_failures_name_the_file(void **state)
     struct bh_err err = { 0 };
 
     BH_CHECK_STR("absent", fd_test_text_of(in_folder("absent"), 9), "not_found");
-    BH_CHECK_STR("a folder", fd_test_text_of(folder, 9), "io");
     BH_CHECK_EQ("no such folder", bh_file_replace(in_folder("no/file"), "", 0, 0600, &err), BH_NOT_FOUND);
     BH_CHECK("names the file", strstr(err.msg, "/no/file.new: No such file or directory"));
     assert_int_equal(mkdir(in_folder("dir"), 0700), 0);
@@ -146,6 +146,91 @@ test_failures_name_the_file(void **state)
     BH_CHECK_EQ("more than the buffer", bh_file_replace(in_folder("big"), longest, 17, 0600, &err), BH_OK);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     BH_CHECK_EQ("more than the buffer", bh_file_read(in_folder("big"), 100, &text, &err), BH_FULL);
+    BH_CHECK_DONE();
+}
+
+/* What has the name of a file of state; each is refused at once, with what it is. */
+static void
+fd_test_make_kinds(void)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/kind-socket", folder);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    close(listener);
+    assert_int_equal(mkfifo(in_folder("kind-fifo"), 0600), 0);
+    assert_int_equal(mkdir(in_folder("kind-folder"), 0700), 0);
+    assert_int_equal(symlink(in_folder("kind-fifo"), in_folder("kind-link-to-fifo")), 0);
+    assert_int_equal(symlink("/dev/null", in_folder("kind-link-to-device")), 0);
+}
+
+static void
+test_open_never_waits(void **state)
+{
+    static const struct {
+        const char *name, *kind, *unfollowed; /* unfollowed: with O_NOFOLLOW */
+    } cases[] = {
+        { "kind-fifo", "is a FIFO where", "is a FIFO where" },
+        { "kind-folder", "is a folder where", "is a folder where" },
+        { "kind-socket", "is a socket where", "is a socket where" },
+        { "kind-link-to-fifo", "is a FIFO where", "is a symbolic link where" },
+        { "kind-link-to-device", "is a device where", "is a symbolic link where" },
+    };
+    static const int flags[] = { O_RDONLY, O_WRONLY | O_CREAT, O_RDWR | O_CREAT,
+                                 O_WRONLY | O_CREAT | O_TRUNC };
+    struct bh_err err = { 0 };
+    int fd = -1;
+
+    fd_test_make_kinds();
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        for (size_t how = 0; how < BH_COUNT(flags); how++) {
+            const char *path = in_folder(cases[i].name);
+
+            BH_CHECK_EQ(cases[i].name, bh_file_open(path, flags[how], 0600, &fd, &err), BH_INVALID);
+            BH_CHECK(cases[i].name, strstr(err.msg, path) && strstr(err.msg, cases[i].kind) && *err.hint);
+            BH_CHECK_EQ(cases[i].name, bh_file_open(path, flags[how] | O_NOFOLLOW, 0600, &fd, &err),
+                        BH_INVALID);
+            BH_CHECK(cases[i].name, strstr(err.msg, cases[i].unfollowed));
+            BH_CHECK_EQ(cases[i].name, bh_file_check(path, &err), BH_INVALID);
+        }
+    BH_CHECK_EQ("none yet", bh_file_check(in_folder("kind-none"), &err), BH_OK);
+    BH_CHECK_EQ("untouched", fd, -1);
+    BH_CHECK_DONE();
+}
+
+/* Programs inherit such descriptors. */
+static void
+test_open_gives_a_plain_descriptor(void **state)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_err err = { 0 };
+
+    BH_CHECK_EQ("made", bh_file_open(in_folder("opened"), O_WRONLY | O_CREAT | O_APPEND, 0640, &fd, &err),
+                BH_OK);
+    BH_CHECK_EQ("its flags", fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK), O_WRONLY | O_APPEND);
+    BH_CHECK_EQ("not inherited unasked", fcntl(fd, F_GETFD), FD_CLOEXEC);
+    BH_CHECK_DONE();
+}
+
+/* `--vkey <(command)`. */
+static void
+test_read_given_pipe(void **state)
+{
+    char memory[16], path[64];
+    struct bh_err err = { 0 };
+    struct bh_buf text;
+    int pipe_fds[2];
+
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    assert_int_equal(write(pipe_fds[1], "key", 3), 3);
+    close(pipe_fds[1]);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", pipe_fds[0]);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    BH_CHECK_EQ("state", bh_file_read(path, 9, &text, &err), BH_INVALID);
+    BH_CHECK_EQ("given", bh_file_read_given(path, 9, &text, &err), BH_OK);
+    BH_CHECK_STR("given", bh_buf_text(&text), "key");
+    close(pipe_fds[0]);
     BH_CHECK_DONE();
 }
 
@@ -292,6 +377,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_keep),
     cmocka_unit_test(test_replace_does_not_follow_a_link),
     cmocka_unit_test(test_failures_name_the_file),
+    cmocka_unit_test(test_open_never_waits),
+    cmocka_unit_test(test_open_gives_a_plain_descriptor),
+    cmocka_unit_test(test_read_given_pipe),
     cmocka_unit_test(test_dir_make),
     cmocka_unit_test(test_socket),
     cmocka_unit_test(test_many_wait_to_be_accepted),

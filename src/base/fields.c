@@ -71,6 +71,7 @@ complete(const struct bh_field *field)
         return field->size == sizeof(struct bh_list);
     case BH_FIELD_SLICE:
     case BH_FIELD_JSON:
+    case BH_FIELD_JSONS:
     case BH_FIELD_AMOUNT:
         return field->size == sizeof(struct bh_slice);
     }

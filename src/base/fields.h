@@ -32,6 +32,7 @@ enum bh_field_kind {
     BH_FIELD_U64S,    /* struct bh_list of uint64_t */
     BH_FIELD_SLICE,   /* struct bh_slice, a text */
     BH_FIELD_JSON,    /* struct bh_slice that is JSON already, of `of`; without `of` any object */
+    BH_FIELD_JSONS,   /* the same: a list of any objects */
     BH_FIELD_AMOUNT,  /* the same: a number, a text or null */
     BH_FIELD_ROWS,    /* a list that its writer streams; not encoded with the others */
 };

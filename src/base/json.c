@@ -10,8 +10,8 @@
 #include "base/nearest.h"
 #include "base/num.h"
 
-/* jansson takes want of memory for a syntax error, and no one may call a good journal
- * record bad: when malloc fails, so does the program. */
+/* jansson reports a lack of memory as a syntax error, which would call a good journal record bad: when malloc
+ * fails, so does the program. */
 static void *
 json_malloc_or_abort(size_t bytes)
 {

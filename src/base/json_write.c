@@ -128,6 +128,7 @@ json_is_zero(const struct bh_field *field, const unsigned char *base)
         return ((const struct bh_list *)(const void *)position)->count == 0;
     case BH_FIELD_SLICE:
     case BH_FIELD_JSON:
+    case BH_FIELD_JSONS:
     case BH_FIELD_AMOUNT:
         return ((const struct bh_slice *)(const void *)position)->text == NULL;
     case BH_FIELD_BOOL:
@@ -300,6 +301,7 @@ write_put_field(struct bh_buf *out, const struct bh_field *field, const unsigned
         bh_json_put_strn(out, slice->text, slice->length);
         break;
     case BH_FIELD_JSON:
+    case BH_FIELD_JSONS:
     case BH_FIELD_AMOUNT:
         bh_buf_put(out, slice->text, slice->length);
         break;

@@ -174,7 +174,7 @@ test_no_room(void **state)
 /* ---- what is only written ---- */
 
 struct shown {
-    struct bh_slice amount, json, slice;
+    struct bh_slice amount, json, jsons, slice;
     int64_t left;
     const char *lines, *text;
     struct bh_list rows, u64s;
@@ -184,6 +184,7 @@ struct shown {
 static const struct bh_field shown_rows[] = {
     BH_F(struct shown, amount, BH_FIELD_AMOUNT),
     BH_F(struct shown, json, BH_FIELD_JSON),
+    BH_F(struct shown, jsons, BH_FIELD_JSONS),
     BH_F(struct shown, left, BH_FIELD_I64, .flags = BH_FIELD_NULLABLE),
     BH_F(struct shown, lines, BH_FIELD_LINES, .flags = BH_FIELD_NULLABLE),
     BH_F(struct shown, null, BH_FIELD_U32, .flags = BH_FIELD_REQUIRED | BH_FIELD_NULLABLE),
@@ -214,6 +215,7 @@ test_replies(void **state)
         { "all",
           { { "null", 4 },
             { "{}", 2 },
+            { "[{}]", 4 },
             { "a\nb", 1 },
             -1 - 1,
             "a\nb\n",
@@ -223,7 +225,7 @@ test_replies(void **state)
             3,
             4,
             &tenant },
-          "{\"amount\":null,\"json\":{},\"left\":-2,\"lines\":[\"a\",\"b\"],\"null\":4,\"old\":3,"
+          "{\"amount\":null,\"json\":{},\"jsons\":[{}],\"left\":-2,\"lines\":[\"a\",\"b\"],\"null\":4,\"old\":3,"
           "\"pointer\":{\"id\":7},\"slice\":\"a\",\"text\":\"t\",\"u64s\":[1,\"18446744073709551615\"]}" },
         { "no lines are a list",
           { .left = BH_UNSET, .lines = "" },

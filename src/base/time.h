@@ -15,7 +15,7 @@ typedef uint64_t bh_ns;
 
 bh_ns bh_time_now(void);       /* the wall clock */
 bh_ns bh_time_monotonic(void); /* never goes back, meaningless between boots */
-bh_ns bh_time_boot(void);      /* the same, and goes on while the machine is suspended */
+bh_ns bh_time_boot(void);      /* the same, and advances while the machine is suspended */
 void bh_time_sleep(bh_ns span);
 
 /* Year and month of a moment, UTC, as 202611. */

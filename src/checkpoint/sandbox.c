@@ -253,7 +253,7 @@ sandbox_open_namespace(const struct bh_checkpoint_request *request, int *ret_fd,
 /* Reading and writing another process and its files. */
 static const int kept[] = { CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_KILL };
 
-/* User nobody's: nothing can be lost with it, since it is asked for no process. */
+/* Become the user nobody.  No process depends on this one, so losing all rights costs nothing. */
 static bh_rc
 sandbox_become_nobody(struct bh_err *err)
 {

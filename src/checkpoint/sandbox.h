@@ -10,11 +10,11 @@
 
 #define BH_CHECKPOINT_SANDBOX_LIBRARY "/driver" /* the request's folder, within */
 
-/* Enter: a root of this machine's programs, read-only, with the request's devices and mounts and
- * this machine's /proc, because the driver's calls name processes by their numbers here; no
- * network; the job's own user namespace, whose ids begin with request->id_base; of what root
- * may do there, only what looking into a process takes; no program can be started.  Without a job
- * (id_base 0) nobody instead.  Ends with its parent.  Root's alone, with one thread.
+/* Enter: a root of this machine's programs, read-only, with the request's devices and mounts and this
+ * machine's /proc, because the driver's calls name processes by their numbers here; no network; the job's own
+ * user namespace, whose ids begin with request->id_base; of root's capabilities there, only those that it
+ * takes to read a process; no program can be started.  Without a job (id_base 0) it becomes the user nobody
+ * instead.  Ends with its parent.  Root's alone, with one thread.
  *   BH_NOT_FOUND  every process of the request has ended
  *   BH_DENIED     a process of the request is not in such a namespace
  *   BH_IO         the kernel refused */

@@ -6,10 +6,9 @@
 
 /* In which order the driver's checkpoint calls are made for the processes of one job.
  *
- * All are locked, then all are checkpointed; all are restored, then all are unlocked.  So most
- * of what fails, fails while nothing has left the GPU, and none computes beside one that is
- * still away.  Before each call the process's state is asked for: whatever was cut off
- * half-way, by a crash or a deadline, the same sequence goes on with. */
+ * All are locked, then all are checkpointed; all are restored, then all are unlocked.  So most of what fails,
+ * fails while nothing has left the GPU, and none computes beside one that is still away.  Before each call
+ * the process's state is asked for: so the same sequence continues what a crash or a deadline interrupted. */
 
 /* The calls, as the vendor's; a table of its own for tests. */
 struct bh_checkpoint_driver {

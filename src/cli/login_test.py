@@ -521,7 +521,7 @@ def stepped_up(place):
 
 @test
 def step_up_fails(place):
-    "a wrong code ends it with status 4 and keeps the session; a script is told what to do"
+    "a wrong code ends it with status 4 and keeps the session; a script gets the command to run"
     place.sign_in()
     guarded(place)
     contains("said", place.talk(["account", "list"], ("authenticator app: ", "000000"), status=4), "the code is wrong")

@@ -17,8 +17,10 @@ check_mode(const char *path, struct bh_err *err)
 
     if (lstat(path, &status) != 0)
         return bh_err_errno(err, "key file %s", path);
-    if (!S_ISREG(status.st_mode))
-        return bh_err_set(err, BH_INVALID, "key file %s is not a plain file", path);
+    if (!S_ISREG(status.st_mode)) {
+        bh_err_set(err, BH_INVALID, "key file %s is not a plain file", path);
+        return bh_err_hint(err, "move it away, and put the key back from its copy");
+    }
     if (status.st_mode & 077) {
         bh_err_set(err, BH_DENIED, "key file %s may be used by others", path);
         return bh_err_hint(err, "chmod 600 %s", path);

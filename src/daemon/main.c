@@ -106,7 +106,7 @@ struct daemon_arguments {
     const char *rotate_root;
 };
 
-/* The exit status, or -1 to go on. */
+/* The exit status, or -1 to continue. */
 static int
 daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 {
@@ -165,12 +165,16 @@ daemon_load_config(struct daemon_program *program, const struct daemon_arguments
     return rc;
 }
 
-/* What to do about a full disk, and about a store that SQLite cannot open or read, by what it says. */
+/* What to do about a full disk, files of others, and a store that SQLite cannot open or read, by what it
+ * says. */
 static bh_rc
 daemon_advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
 {
     if (rc == BH_FULL && err->sys_kind == BH_SYS_ERRNO && !*err->hint)
         return bh_err_hint(err, "make room on the disk of %.60s, then start again", path);
+    if (rc == BH_DENIED && !*err->hint)
+        return bh_err_hint(
+            err, "bulkheadd's account must be able to read and write %s and what is in its folder", path);
     if (rc == BH_OK || err->sys_kind != BH_SYS_SQL || *err->hint)
         return rc;
     if (bh_store_sqlite_is_damage(err))
@@ -201,7 +205,7 @@ daemon_open_core(struct daemon_program *program, struct bh_err *err)
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
     program->signing = bh_signing_process_new(&program->config);
-    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* who opens says what lacks */
+    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* opening it reports a fault */
     core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_crash_open(core, version, err);
     if (rc != BH_OK)
@@ -416,7 +420,7 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
     return daemon_serve_socket(program, err); /* the last: a client that reaches it finds the rest there */
 }
 
-/* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */
+/* Wait for SIGTERM or SIGINT; the owner sends one when it cannot continue. */
 static void
 daemon_wait_for_end(int signal_fd)
 {
@@ -506,6 +510,7 @@ main(int argc, char **argv)
     struct daemon_program *program = &whole;
     struct bh_err err;
     int status = daemon_parse_arguments(argc, argv, &args), signal_fd;
+    bool failed;
 
     if (status >= 0) {
         if (status == 2)
@@ -534,8 +539,8 @@ main(int argc, char **argv)
         return daemon_fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket), BH_U64("records", program->records));
     daemon_wait_for_end(signal_fd);
-    status = bh_owner_failed(program->owner) ? 8 : 0;
+    failed = bh_owner_failed(program->owner, &err);
     daemon_stop(program);
     bh_arena_free(program->arena);
-    return status;
+    return failed ? daemon_fail(&err) : 0; /* its reason is the last line */
 }

@@ -29,7 +29,7 @@ static const struct {
 #undef BH_GPU_HOLDER
 };
 
-/* ---- who holds what ---- */
+/* ---- which process holds what ---- */
 
 /* Whether a path is the GPU's node, or a capability of one of its instances. */
 static bool
@@ -111,7 +111,7 @@ holders_read_name(const char *proc_root, uint32_t pid, char ret_name[64])
     bh_utf8_scrub(ret_name);
 }
 
-/* Our own kind: another child of the node's, which holds the GPUs for us. */
+/* Another gpu child of the node, which holds GPUs for the node itself. */
 static bool
 holders_is_sibling(const char *proc_root, uint32_t pid, const char *name)
 {

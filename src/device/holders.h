@@ -6,12 +6,12 @@
 
 #include "base/buf.h"
 
-/* Who holds GPUs open, as /proc tells, and how to have them released (tables/gpu_holders.tbl).
+/* Processes that hold GPUs open, as /proc shows, and how to have them released (tables/gpu_holders.tbl).
  *
- * A process holds a GPU that has its node /dev/nvidiaN or a capability of one of its instances
- * open, or mapped.  Monitoring programs are found in no other way.  This process and the other
- * children of its parent that are gpu children, too, are left out, and so are processes that
- * may not be looked into, and those that are not reached within two seconds. */
+ * A process holds a GPU that has its node /dev/nvidiaN or a capability of one of its instances open, or
+ * mapped.  Monitoring programs are found in no other way.  This process and the other gpu children of its
+ * parent are left out.  So are processes that may not be read, and those that are not reached within two
+ * seconds. */
 
 #define BH_HOLDERS_ANY UINT32_MAX /* instead of a GPU's minor: any GPU, nvidiactl, nvidia-uvm */
 

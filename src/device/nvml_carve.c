@@ -42,7 +42,7 @@ carve_find_profile(const struct bh_nvml_gpu *gpu, const char *name, struct bh_nv
     return bh_err_set(err, BH_INVALID, "%s has no MIG profile %s", gpu->uuid, name);
 }
 
-/* The driver's own placement that begins at `start`: it also tells the size. */
+/* The driver's own placement that begins at `start`; the size comes with it. */
 static bh_rc
 carve_find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                      const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t *placement,
@@ -165,8 +165,8 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
     return BH_OK;
 }
 
-/* Monitoring programs hold an instance for moments: try twice more.  Who holds it longer is
- * waited for by the node, which has other things to do meanwhile. */
+/* Monitoring programs hold an instance for moments: try twice more.  The node waits for programs that hold it
+ * longer, because it has other things to do meanwhile. */
 static nvmlReturn_t
 carve_destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
 {

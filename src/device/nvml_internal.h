@@ -25,7 +25,7 @@ struct bh_nvml {
     nvmlEventSet_t events; /* NULL before the first next_event */
     struct {
         char uuid[48], pci[20];
-    } known[BH_NVML_GPUS_MAX]; /* by index: a lost GPU may not tell any more */
+    } known[BH_NVML_GPUS_MAX]; /* by index: a lost GPU may no longer answer */
     struct bh_nvml_watch watches[BH_NVML_GPUS_MAX][BH_NVML_WATCHES]; /* by minor */
 #define BH_NVML(member, symbol, older) __typeof__(&symbol) member;
 #include "tables/nvml_used.tbl"
@@ -61,7 +61,7 @@ struct bh_nvml_gpu {
  * belongs to it. */
 bh_rc bh_nvml_fail(struct bh_err *err, nvmlReturn_t result, const char *format, ...) BH_PRINTF(3, 4);
 
-/* Whether a result says that the GPU cannot be used until someone resets it. */
+/* Whether a result says that the GPU cannot be used until it is reset. */
 bool bh_nvml_lost(nvmlReturn_t result);
 
 /* nvml_profiles.c: ask for the MIG profiles of a GPU; none on a board without MIG.
@@ -124,8 +124,8 @@ bh_rc bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_eve
 /* nvml_health.c */
 bh_rc bh_nvml_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err);
 
-/* Put who uses the GPU into the error's hint: processes that the driver lists, and
- * those with its node open (monitoring programs are only found this way). */
+/* Put the programs that use the GPU into the error's hint: processes that the driver lists, and those with
+ * its node open (monitoring programs are only found this way). */
 bh_rc bh_nvml_blame(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_err *err);
 
 #endif

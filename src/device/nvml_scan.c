@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A GPU's text in at most `size` bytes; UUIDs and names of MIG are longer than ours. */
+/* A GPU's text in at most `size` bytes; NVML's texts have room for more than `size`. */
 static void
 scan_copy_text(char *ret_text, size_t size, const char *text)
 {

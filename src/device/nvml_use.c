@@ -82,7 +82,7 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
     result = use_list_processes(nvml, gpu.handle, &list);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "%s: cannot list its processes", uuid);
-    if (list.cut) /* half a list would hide who still holds the GPU */
+    if (list.cut) /* half a list would hide processes that still hold the GPU */
         return bh_err_set(err, BH_IO, "%s has more than %d processes", uuid, PROCESSES_MAX);
     *ret_processes = list.items;
     *ret_count = list.count;
@@ -117,7 +117,7 @@ bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena, struct bh_dev
     if (rc != BH_OK)
         return rc;
     result = nvml_call(nvml, process_samples, gpu.handle, found, &count, samples->since_us);
-    if (result == NVML_ERROR_NOT_FOUND) /* nobody was */
+    if (result == NVML_ERROR_NOT_FOUND) /* no process used it */
         count = 0;
     else if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "%s: cannot tell which processes use it", uuid);

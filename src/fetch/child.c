@@ -155,7 +155,7 @@ bh_fetch_child_report(int fd, const struct bh_err *why)
     struct bh_err err;
 
     memcpy(ready.fault, why->msg, sizeof ready.fault);
-    /* Nobody is left to hear that this could not be said either. */
+    /* No process is left to receive the failure to report this. */
     (void)!bh_link_send(link, BH_FETCH_MSG_READY, bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, &err);
     bh_link_free(link);
 }

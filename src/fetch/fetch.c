@@ -18,7 +18,7 @@
 enum { ARENA_MAX = 1 << 20 };
 #define READY_WITHIN (5 * BH_NS_PER_S)
 
-/* A question of a caller, who waits until it is DONE and frees the place. */
+/* A question of a caller, which waits until it is DONE and frees the slot. */
 enum fetch_slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT, SLOT_DONE };
 
 struct fetch_slot {

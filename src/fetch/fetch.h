@@ -10,15 +10,14 @@
 #include "base/time.h"
 #include "ports/https.h"
 
-/* Asking the network from a process of its own (bulkhead-fetch), so that what strangers'
- * servers send is parsed where nothing is to be had: this is the daemon's side, and the
- * back end of ports/https.h.
+/* Asking the network from a process of its own (bulkhead-fetch), so that answers of untrusted servers are
+ * parsed where there is nothing to steal: this is the daemon's side, and the back end of ports/https.h.
  *
- * One process asks up to BH_FETCH_PENDING_MAX questions at a time.  When it dies, or does
- * not answer BH_FETCH_GRACE past a question's time, it is killed and what was under way
- * has no answer (cause PROCESS); the next question starts another.  One that dies before it
- * answered anything is followed by a pause, BH_FETCH_PAUSE_MIN at first and doubled up to
- * BH_FETCH_PAUSE_MAX, in which questions are answered so at once. */
+ * One process asks up to BH_FETCH_PENDING_MAX questions at a time.  When it dies, or does not answer
+ * BH_FETCH_GRACE past a question's time, it is killed and what was under way has no answer (cause PROCESS);
+ * the next question starts another.  One that dies before it answered anything is followed by a pause,
+ * BH_FETCH_PAUSE_MIN at first and doubled up to BH_FETCH_PAUSE_MAX, in which questions are answered so at
+ * once. */
 struct bh_fetch;
 
 enum { BH_FETCH_PENDING_MAX = 32 };
@@ -36,7 +35,7 @@ struct bh_fetch_certificate {
 /* All texts are copied; zero is the strictest. */
 struct bh_fetch_options {
     const char *program;   /* the bulkhead-fetch program; required */
-    const char *ca;        /* PEM file of who is trusted; NULL: the system's */
+    const char *ca;        /* PEM file of trusted certificates; NULL: the system's */
     const char *proxy;     /* "http://proxy.example:3128"; NULL: none, whatever the environment
                               says.  With one, addresses are the proxy's to judge */
     struct bh_texts allow; /* blocks of private addresses that may be asked: "10.1.0.0/16";

@@ -559,7 +559,7 @@ sandboxed(void **state)
     BH_CHECK_DONE();
 }
 
-/* Mounts that nobody else sees; false: not root. */
+/* Mounts that no other process sees; false: not root. */
 static bool
 own_mounts(void)
 {

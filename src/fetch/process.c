@@ -115,8 +115,8 @@ process_files_now(void)
     return sum;
 }
 
-/* Only the socket, as descriptor 3, and standard error reach it; its environment tells the
- * resolver to give up early, and nothing else. */
+/* Only the socket, as descriptor 3, and standard error reach it; its environment tells the resolver to give
+ * up early, and nothing else. */
 static bh_rc
 process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid, struct bh_err *err)
 {

@@ -6,9 +6,8 @@
 /* What bulkhead-fetch gives up before it reads its first question, so that a fault in
  * libcurl or in a certificate's parser gains as little as possible. */
 
-/* No dumps of memory, no new rights, few descriptors; where the process is root, it becomes
- * nobody without capabilities.  It ends with its parent.  BH_IO, BH_DENIED: the kernel
- * refused. */
+/* No dumps of memory, no new rights, few descriptors; a process that is root becomes the user nobody without
+ * capabilities.  It ends with its parent.  BH_IO, BH_DENIED: the kernel refused. */
 BH_MUST_USE bh_rc bh_fetch_sandbox_drop(struct bh_err *err);
 
 /* From now on only files of the resolver, libraries and trusted certificates can be read,

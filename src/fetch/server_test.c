@@ -224,7 +224,7 @@ chunked_large(struct connection *connection)
     send_chunked(connection, BH_HTTPS_BYTES_MAX + 1);
 }
 
-/* Without a length nobody knows beforehand. */
+/* Without a length, so that the size is unknown beforehand. */
 static void
 flood(struct connection *connection)
 {
@@ -273,7 +273,7 @@ server_test_certificate(struct connection *connection)
     X509_free(cert);
 }
 
-/* Whether that was all nobody can know. */
+/* The reader cannot know whether that was all. */
 static void
 torn(struct connection *connection)
 {

@@ -239,14 +239,30 @@ exchange_receive_body(struct exchange *x, const char *chunk, size_t *chunk_lengt
     return MHD_YES;
 }
 
+static bool
+exchange_is_short(const char *query)
+{
+    uint32_t parameters = 1;
+
+    for (; *query; query++)
+        parameters += *query == '&';
+    return parameters <= BH_SERVER_PARAMETERS_MAX;
+}
+
+/* The library takes the query apart next, for each parameter uses memory of the connection, and ends it
+ * unanswered where there is none left.  So a query that is too long ends where it begins. */
 void *
 bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
 {
     struct bh_connection *connection = exchange_connection_of(mhd);
+    const char *query = strchr(target, '?');
 
     connection->target = target;
     connection->target_end = target + strlen(target);
     connection->target_is_plain = !strpbrk(target, " \t");
+    connection->target_is_short = !query || exchange_is_short(query);
+    if (!connection->target_is_short)
+        *(char *)(uintptr_t)(query + 1) = '\0'; /* it lies in the connection's memory, which is written to */
     return NULL;
 }
 
@@ -273,6 +289,8 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
         return bh_refusal_queue(mhd, BH_REFUSAL_PLACES);
     if (!exchange_head_is_strict(mhd, method, version))
         return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);
+    if (!exchange_connection_of(mhd)->target_is_short)
+        return bh_refusal_queue(mhd, BH_REFUSAL_QUERY);
     if (exchange_header(mhd, MHD_HTTP_HEADER_TRANSFER_ENCODING))
         return bh_refusal_queue(mhd, BH_REFUSAL_CHUNKS);
     if (!exchange_find_method(method, &known))

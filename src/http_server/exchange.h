@@ -22,8 +22,8 @@ struct bh_exchange_owner {
  * handler.  NULL, which that begins with. */
 void *bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd);
 
-/* MHD_AccessHandlerCallback: called with the head, then for each part of the body, then
- * once more for the answer.  `self` is a bh_exchange_owner. */
+/* MHD_AccessHandlerCallback: called with the head, then for each part of the body, then again for the answer.
+ * `self` is a bh_exchange_owner. */
 bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
                                const char *version, const char *chunk, size_t *chunk_length, void **context);
 

@@ -21,9 +21,21 @@ enum { LINES_STAND_AS_RECEIVED = 1 };
 enum { LINES_STAND_AS_RECEIVED = 0 };
 #endif
 
+/* Fields of one value, of which only the first would be read. */
+static const char *const singles[] = {
+    MHD_HTTP_HEADER_AUTHORIZATION,
+    MHD_HTTP_HEADER_CONTENT_TYPE,
+    MHD_HTTP_HEADER_COOKIE,
+    MHD_HTTP_HEADER_ORIGIN,
+    "Idempotency-Key",
+    "Sec-Fetch-Site",
+};
+enum { SINGLES = sizeof singles / sizeof singles[0] };
+
 struct head {
     const char *next; /* where the next line begins, if all is well */
     uint32_t hosts, lengths;
+    bool met[SINGLES];
     bool strict; /* so far */
 };
 
@@ -65,6 +77,20 @@ is_length(const char *name)
     return strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 || is_coding(name);
 }
 
+/* Whether the field may stand here, as no other of its name did before. */
+static bool
+head_meets_once(struct head *head, const char *name)
+{
+    for (uint32_t i = 0; i < SINGLES; i++)
+        if (strcasecmp(name, singles[i]) == 0) {
+            bool again = head->met[i];
+
+            head->met[i] = true;
+            return !again;
+        }
+    return true;
+}
+
 static result
 head_check_field(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
 {
@@ -72,7 +98,7 @@ head_check_field(void *self, enum MHD_ValueKind kind, const char *name, const ch
 
     if (!value)
         value = "";
-    head->strict = head->strict && is_token(name) && head_is_plain(value)
+    head->strict = head->strict && is_token(name) && head_is_plain(value) && head_meets_once(head, name)
                    && (!is_coding(name) || strcasecmp(value, "chunked") == 0)
                    && (!LINES_STAND_AS_RECEIVED || name == head->next);
     head->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;

@@ -7,9 +7,10 @@
 
 /* Whether a request's head is written in the one unambiguous way (RFC 9112): names
  * are tokens right before their colon, lines end with CR LF, none continues in the next one, nothing
- * holds a NUL or another control character, there is one Host (HTTP/1.0 may leave it out), and at
- * most one thing that says how long the body is: a Content-Length, or Transfer-Encoding: chunked
- * and no other coding.  Where two readers of a connection could differ, one of them can be deceived.
+ * holds a NUL or another control character, there is one Host (HTTP/1.0 may leave it out), no
+ * second field of those that have one value (Authorization, Idempotency-Key), and at most one thing that says
+ * how long the body is: a Content-Length, or Transfer-Encoding: chunked and no other coding.  Where two
+ * readers of a connection could differ, one of them can be deceived.
  *
  * `method` and `version` are what the access handler was given: they lie where the request line
  * was. */

@@ -33,10 +33,10 @@ struct bh_peers {
     bool stopping;
 };
 
-/* ---- who is at the other end ---- */
+/* ---- the peer ---- */
 
-/* Whoever has an address of IPv6 has a block of 2^64, and is counted as one.  An address of IPv4
- * that comes to a socket of IPv6 is counted as itself. */
+/* A client with an address of IPv6 has a block of 2^64 addresses, and counts as one.  An address of IPv4 that
+ * comes to a socket of IPv6 counts as itself. */
 static void
 peers_name_block(const struct in6_addr *from, struct bh_transport *transport)
 {
@@ -284,8 +284,8 @@ peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[
     return true;
 }
 
-/* Whether it is to be reported.  Root always may stay: the library takes some more than
- * there are places.  That strangers give way is no news. */
+/* Evict a connection for a newcomer; true: report it.  Root may always stay: the library takes some more than
+ * there are places.  Evictions of unknown clients are not reported. */
 static bool
 peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
             struct bh_crowding *ret_crowding)

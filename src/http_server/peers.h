@@ -7,15 +7,15 @@
 #include "http_server/places.h"
 #include "ports/http.h"
 
-/* The open connections of a server: no client may hold more than a share of them, take
- * for ever to send its request, or take the places of others.
+/* The open connections of a server: no client may hold more than a share of them, take for ever to send its
+ * request, or take the places of others.
  *
- * A connection is a stranger's until a request on it was made by a known principal (bh_peers_authenticated);
+ * A connection is anonymous until a request on it was made by a known principal (bh_peers_authenticated);
  * local root is known from the beginning.  Where a newcomer finds no place, a client gives one back
- * (net/places.h): that connection is shut down.  Where none does, the newcomer's first request is
- * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never
- * is idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few
- * seconds and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
+ * (http_server/places.h): that connection is shut down.  Where none does, the newcomer's first request is to
+ * be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is
+ * idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few seconds
+ * and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
 struct bh_peers;
 struct sockaddr;
 
@@ -27,9 +27,10 @@ struct bh_connection {
     int fd;
     const char *target, *target_end; /* of the request, where it was received; only to be compared */
     bool target_is_plain;            /* no blank is in it */
+    bool target_is_short;            /* it has no more parameters than one request may */
     /* under the peers' mutex */
     struct bh_place place;
-    char who[BH_WHO_TEXT]; /* the name of who is known there, or "" */
+    char who[BH_WHO_TEXT]; /* the name of the known caller, or "" */
     bool leaving;          /* being closed, or refused; it counts no more */
     bool refused;
     struct bh_connection *next, **link;
@@ -37,12 +38,12 @@ struct bh_connection {
 
 struct bh_peers_limits {
     struct bh_places_limits places;
-    bh_ns head;              /* from the end of a reply to the end of a stranger's next head */
+    bh_ns head;              /* from the end of a reply to the end of an unknown client's next head */
     bh_ns request;           /* and to the end of any next request */
-    bh_http_crowded crowded; /* called of who gives a place back or gets none; may be NULL */
+    bh_http_crowded crowded; /* called with each client that gives a place back or gets none; may be NULL */
 };
 
-/* Who has this address, of IPv4 or IPv6: no Unix user, the address as text, and the block that it
+/* Fill in the peer of this address, of IPv4 or IPv6: no Unix user, the address as text, and the block that it
  * is counted with.  The rest of the zeroed transport is left alone. */
 void bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transport);
 
@@ -62,7 +63,7 @@ BH_MUST_USE bool bh_peers_head_received(struct bh_connection *connection);
  * From now on it is not cut. */
 BH_MUST_USE bool bh_peers_request_received(struct bh_connection *connection);
 
-/* The principal, or 0, and by which name it is known who made the request. */
+/* The principal of the request, or 0, and its name. */
 void bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, const char *who);
 
 /* It is carried out, and its answer on the way; the answer is sent. */

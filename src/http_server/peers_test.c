@@ -151,7 +151,7 @@ ended_of(struct pollfd *ends, size_t count)
 /* ---- places ---- */
 
 static void
-nobody_takes_all_connections(void **state)
+no_client_takes_all_connections(void **state)
 {
     uid_t somebody = geteuid() ? geteuid() : SOMEBODY; /* root has no share */
     struct pollfd ends[6];
@@ -177,12 +177,12 @@ nobody_takes_all_connections(void **state)
 
 /* 600 idle connections of two strangers locked root out. */
 static void
-strangers_lock_nobody_out(void **state)
+unknown_clients_displace_no_known_one(void **state)
 {
     int known, root, late, idle[40];
 
     if (geteuid() != 0) {
-        fprintf(stderr, "strangers_lock_nobody_out: left out, only root can be others\n");
+        fprintf(stderr, "unknown_clients_displace_no_known_one: left out, only root can be others\n");
         return;
     }
     known = connect_as(THIRD);
@@ -203,7 +203,7 @@ strangers_lock_nobody_out(void **state)
     BH_CHECK_DONE();
 }
 
-/* Requests that are not whole yet are nobody's to cut for one's own next connection. */
+/* A client's own requests that are not complete do not give way to its next connection. */
 static void
 a_holder_of_half_is_refused(void **state)
 {
@@ -248,13 +248,13 @@ coming_from(const char *address)
     return transport;
 }
 
-/* Whoever has one address of IPv6 has 2^64, and is counted once for all of them. */
+/* A client with one address of IPv6 has 2^64, and is counted once for all of them. */
 static void
 addresses_are_counted_by_block(void **state)
 {
     static const struct {
         const char *name, *address, *block;
-        bool evicted; /* by the row's end: told to end for one of its own block */
+        bool evicted; /* by the row's end: ended for a newcomer of its own block */
     } rows[] = {
         { "one of a block", "2001:db8:1:2::1", "2001:db8:1:2::/64", true },
         { "the next block", "2001:db8:1:3::1", "2001:db8:1:3::/64", false },
@@ -424,8 +424,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(no_client_takes_all_connections, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(unknown_clients_displace_no_known_one, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_holder_of_half_is_refused, open_fixture, close_fixture),
         cmocka_unit_test(addresses_are_counted_by_block),
         cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_fixture, close_fixture),

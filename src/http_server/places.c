@@ -56,7 +56,7 @@ held_by(const uint64_t *sorted, size_t count, uint64_t holder)
 struct candidate {
     const struct bh_place *place;
     uint32_t held;
-    bool stale; /* a stranger that has nothing to say */
+    bool stale; /* an unknown client that sends nothing */
 };
 
 static bool

@@ -8,7 +8,8 @@
 #include "base/attr.h"
 #include "base/time.h"
 
-/* Who gives a place back when there is none for a newcomer.  Pure: net/peers.h does it. */
+/* Which connection gives its place back when there is none for a newcomer.  Pure: http_server/peers.h does
+ * it. */
 
 /* What a connection does. */
 enum bh_place_state {
@@ -23,11 +24,10 @@ enum bh_place_state {
 
 struct bh_place {
     uint64_t peer;   /* which Unix user or address block is at its other end */
-    uint64_t holder; /* whom it counts for: the same, but on HTTPS the principal, once
-                        that is known */
+    uint64_t holder; /* the owner that it counts for: the same, but on HTTPS the principal, once known */
     bh_ns since;     /* it is in this state; of what is received: its end of waiting */
     enum bh_place_state state;
-    bool known; /* no stranger's */
+    bool known; /* not anonymous */
 };
 
 struct bh_places_limits {
@@ -36,8 +36,8 @@ struct bh_places_limits {
     uint32_t most_each; /* of a Unix user or an address block */
 };
 
-/* An answer that is sent for longer than this has a client that does not take it; a stranger that
- * has waited so long is not just about to ask. */
+/* An answer that is sent for longer than this has a client that does not take it; an unknown client that has
+ * waited so long is not just about to send a request. */
 #define BH_PLACES_SLOW_NS (5 * BH_NS_PER_S)
 #define BH_PLACES_STALE_NS (2 * BH_NS_PER_S)
 
@@ -58,14 +58,14 @@ struct bh_places {
     bh_ns now;
 };
 
-/* `unlimited`: the newcomer is root, whom only the number of all places binds.
+/* `unlimited`: the newcomer is root, which only the number of all places binds.
  *
- * Strangers that have waited for a request for BH_PLACES_STALE_NS give way first; then the holder of
- * the most, and of those the one that waits for a request, a stream, a request that is not whole, an
- * interactive stream, an answer that is not taken; of streams the youngest, of others the oldest.
- * Nobody else gives way who holds fewer than the newcomer then would, nor who holds as many, but for
- * one that waits.  A newcomer's own give way only where they wait.  With too many strangers only
- * strangers' give way, with too many of a user or block only theirs. */
+ * Unknown clients that have waited for a request for BH_PLACES_STALE_NS give way first; then the holder of
+ * the most places.  Of its places the first to go is one that waits for a request, then a stream, a request
+ * that is not complete, an interactive stream, an answer that is not taken; of streams the youngest, of
+ * others the oldest.  A holder of fewer places than the newcomer would then have never gives way, nor one of
+ * as many, except for a place that waits.  A newcomer's own places give way only where they wait.  With too
+ * many unknown clients only their places give way, with too many of a user or block only theirs. */
 BH_MUST_USE struct bh_places_choice bh_places_choose(const struct bh_places *places,
                                                      const struct bh_place *joining, bool unlimited);
 

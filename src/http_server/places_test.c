@@ -104,7 +104,7 @@ who_gives_way(void **state)
 
 /* Two who take places from each other come to rest. */
 static void
-nobody_loses_for_ever(void **state)
+no_client_loses_for_ever(void **state)
 {
     static const struct bh_places_limits limits = { MOST, MOST, MOST };
     struct bh_place places[MOST], a = read_place("As1"), b = read_place("Bs1");
@@ -132,6 +132,6 @@ nobody_loses_for_ever(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_gives_way),
-    cmocka_unit_test(nobody_loses_for_ever),
+    cmocka_unit_test(no_client_loses_for_ever),
 };
 BH_TEST_MAIN(tests)

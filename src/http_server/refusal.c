@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STATUS_LARGE = 413, STATUS_MANY = 429 }; /* their names differ between versions of the library */
+/* their names differ between versions of the library */
+enum { STATUS_LARGE = 413, STATUS_LONG = 414, STATUS_MANY = 429 };
 
 /* The API's error shape. */
 #define REFUSAL(code, message, next)                                                                         \
@@ -19,8 +20,11 @@ static const struct {
     [BH_REFUSAL_HEAD] = { MHD_HTTP_BAD_REQUEST, true,
                           REFUSAL(
                               "invalid", "the head of the request is not well-formed",
-                              "send one Host, one length of the body, names right before their colons, lines "
-                              "that end with CR LF") },
+                              "send one Host, one length of the body, each other field that is read once, "
+                              "names right before their colons, lines that end with CR LF") },
+    [BH_REFUSAL_QUERY] = { STATUS_LONG, true,
+                           REFUSAL("invalid", "the query has more than 64 parameters",
+                                   "give each once; /openapi.json lists those of the operation") },
     [BH_REFUSAL_CHUNKS] = { MHD_HTTP_LENGTH_REQUIRED, true,
                             REFUSAL("invalid", "a request body in chunks is not accepted",
                                     "send a Content-Length") },

@@ -13,6 +13,7 @@ typedef int bh_mhd_result;
 
 enum bh_http_refusal {
     BH_REFUSAL_HEAD,        /* ambiguous, 400 */
+    BH_REFUSAL_QUERY,       /* too many parameters, 414 */
     BH_REFUSAL_CHUNKS,      /* a body in chunks, 411 */
     BH_REFUSAL_LARGE,       /* 413 */
     BH_REFUSAL_METHOD,      /* 405 */

@@ -21,9 +21,9 @@ enum {
     ARENA_BYTES_MAX = 16 << 20,
     UID_NOBODY = 65534,
     SHARE_OF_ONE = 2,   /* none but root holds more than half of the connections */
-    RESERVED = 4,       /* a quarter is for those who are known */
+    RESERVED = 4,       /* a quarter is for known clients */
     DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
-    HEAD_S = 15,        /* a stranger's head at most this */
+    HEAD_S = 15,        /* limit for the head of an unknown client */
     BEYOND = 2,
     BEYOND_LEAST = 32 /* connections that are being closed, and are not yet */
 };
@@ -44,7 +44,7 @@ struct bh_server {
     struct bh_exchange_owner owner;
 };
 
-/* ---- who is at the other end ---- */
+/* ---- the peer ---- */
 
 static void
 server_read_unix_peer(int fd, struct bh_transport *transport)

@@ -6,21 +6,20 @@
 #include "base/err.h"
 #include "ports/http.h"
 
-/* libmicrohttpd behind ports/http.h: one server a listening socket, one thread a
- * connection.
+/* libmicrohttpd behind ports/http.h: one server a listening socket, one thread a connection.
  *
- * Bodies are at most BH_SERVER_BODY_MAX (413 above), headers BH_SERVER_HEADERS_MAX
- * (431 above); a head that two readers could read in two ways is 400 (net/head.h).  A client
- * that says nothing for idle_s loses its connection, and so does one that takes three times as
- * long for a request, or a stranger that takes 15 s for a head.  With connections_max open,
- * the client that holds the most gives one back to a newcomer, or is refused, 429 (net/places.h): no Unix
- * user but root and no address block holds more than half, strangers together hold three
- * quarters, and root always gets in.  Replies
- * carry Cache-Control: no-store and X-Content-Type-Options: nosniff.  Nothing is
- * logged: what a client does wrong is the client's to know. */
+ * Bodies are at most BH_SERVER_BODY_MAX (413 above), headers BH_SERVER_HEADERS_MAX (431 above), parameters of
+ * a query BH_SERVER_PARAMETERS_MAX (414 above); a head that two readers could read in two ways is 400
+ * (http_server/head.h).  A client that says nothing for idle_s loses its connection, and so does one that
+ * takes three times as long for a request, or an unknown client that takes 15 s for a head.  With
+ * connections_max open, the client that holds the most gives one back to a newcomer, or is refused, 429
+ * (http_server/places.h): no Unix user but root and no address block holds more than half, unknown clients
+ * together hold at most three quarters, and root always gets in.  Replies carry Cache-Control: no-store and
+ * X-Content-Type-Options: nosniff.  Nothing is logged: a faulty client learns of its fault from the answer.
+ */
 struct bh_server;
 
-enum { BH_SERVER_BODY_MAX = 1 << 20, BH_SERVER_HEADERS_MAX = 32 << 10 };
+enum { BH_SERVER_BODY_MAX = 1 << 20, BH_SERVER_HEADERS_MAX = 32 << 10, BH_SERVER_PARAMETERS_MAX = 64 };
 
 struct bh_server_options {
     bh_http_handler handler;

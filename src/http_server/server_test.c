@@ -236,6 +236,8 @@ connections_are_kept_and_requests_follow(void **state)
     BH_CHECK_DONE();
 }
 
+#define TWICE(fields) "GET / HTTP/1.1\r\nHost: x\r\n" fields "Connection: close\r\n\r\n"
+
 static void
 bad_requests_are_refused(void **state)
 {
@@ -245,6 +247,10 @@ bad_requests_are_refused(void **state)
         { "other method", "PATCH / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", " 405 " },
         { "options", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", " 405 " },
         { "no host", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", " 400 " },
+        { "two keys", TWICE("Idempotency-Key: a\r\nidempotency-key: b\r\n"), " 400 " },
+        { "the same key twice", TWICE("Idempotency-Key: a\r\nIdempotency-Key: a\r\n"), " 400 " },
+        { "two callers", TWICE("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"), " 400 " },
+        { "two types", TWICE("Content-Type: text/yaml\r\nContent-Type: application/json\r\n"), " 400 " },
         { "large length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", " 413 " },
         { "larger than numbers", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
           " 413 " },
@@ -260,6 +266,37 @@ bad_requests_are_refused(void **state)
     BH_CHECK("junk is no 200",
              !strstr(http_server_test_exchange("\x16\x03\x01 nonsense\r\n\r\n", NULL), "200 OK"));
     BH_CHECK("still there", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK_DONE();
+}
+
+/* A request of that many parameters: its reply. */
+static const char *
+http_server_test_query(uint32_t parameters)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf request = { .max = 1 << 16 };
+
+    bh_buf_puts(&request, "GET /q?");
+    for (uint32_t i = 0; i < parameters; i++)
+        bh_buf_puts(&request, i ? "&a=1" : "a=1");
+    bh_buf_puts(&request, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    return http_server_test_exchange(bh_buf_text(&request), NULL);
+}
+
+static void
+long_queries_are_refused(void **state)
+{
+    static const uint32_t too_many[] = { BH_SERVER_PARAMETERS_MAX + 1, 600, 1000, 5000 };
+
+    BH_CHECK_EQ("the most", count_in(http_server_test_query(BH_SERVER_PARAMETERS_MAX), "a=1;"),
+                BH_SERVER_PARAMETERS_MAX);
+    for (size_t i = 0; i < BH_COUNT(too_many); i++) {
+        const char *reply = http_server_test_query(too_many[i]);
+
+        BH_CHECK("refused", strstr(reply, " 414 "));
+        BH_CHECK("with the error",
+                 strstr(reply, "{\"error\":{\"code\":\"invalid\",\"message\":\"the query has"));
+    }
+    BH_CHECK("still there", strstr(http_server_test_exchange(LAST("/x?a=b"), NULL), "query=a=b;"));
     BH_CHECK_DONE();
 }
 
@@ -317,7 +354,7 @@ bodies_have_a_limit(void **state)
 }
 
 static void
-half_requests_hold_nobody_up(void **state)
+half_requests_delay_no_other_client(void **state)
 {
     enum { HALVES = 40 };
     int halves[HALVES];
@@ -692,9 +729,10 @@ main(void)
         cmocka_unit_test(nul_never_cuts_a_text_short),
         cmocka_unit_test(connections_are_kept_and_requests_follow),
         cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(long_queries_are_refused),
         cmocka_unit_test(huge_headers_are_refused),
         cmocka_unit_test(bodies_have_a_limit),
-        cmocka_unit_test(half_requests_hold_nobody_up),
+        cmocka_unit_test(half_requests_delay_no_other_client),
         cmocka_unit_test(streams_end_and_vanished_readers_are_noticed),
         cmocka_unit_test(a_stop_ends_open_streams),
         cmocka_unit_test(dripping_requests_have_a_deadline),

@@ -27,7 +27,7 @@ struct bh_upgrade_pending {
     struct bh_upgrades *upgrades;
     struct bh_upgrade upgrade;
     struct MHD_UpgradeResponseHandle *handle;
-    struct bh_upgrade_pending **holder; /* who frees it when the connection never comes */
+    struct bh_upgrade_pending **holder; /* the owner, which frees it when the connection never comes */
     int fd;
     int tcp, plain; /* over TLS the client's socket, and the other end of `fd` */
     struct bh_upgrade_pending *next, **place;

@@ -26,7 +26,7 @@ struct bh_assertion_key {
 
 /* ---- the key ---- */
 
-/* Nobody is there to type one. */
+/* No user is present to type one. */
 static int
 assertion_no_pass_phrase(char *text, int size, int writing, void *self)
 {

@@ -4,8 +4,8 @@
 #include "base/time.h"
 #include "identity/login.h"
 
-/* Signing in from a machine without a browser (RFC 8628): the person types a code at the
- * provider, and we ask now and then whether it was done.  A plain value and pure steps:
+/* Signing in from a machine without a browser (RFC 8628): the user types a code at the provider, and Bulkhead
+ * asks now and then whether that is done.  A plain value and pure steps:
  *
  *   ask, answer, begin ─► waiting ─(due: poll, answer)─► done, denied or expired
  *

@@ -121,7 +121,7 @@ jwk_read_point(bh_json_value json, const struct kind *kind, struct bh_jwk *key)
     return BH_FAULT_NONE;
 }
 
-/* Read one entry; *ret_use tells whether it belongs into the set. */
+/* Read one entry; *ret_use says whether it belongs into the set. */
 static enum bh_identity_fault
 jwk_read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
 {

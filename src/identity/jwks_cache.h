@@ -7,11 +7,10 @@
 
 /* A provider's keys, kept for a while.
  *
- * They are fetched again when their time is over, and once when a token names a key that
- * is not among them, but never more than once in BH_JWKS_PAUSE_S: a stranger who invents
- * key ids must not flood the provider.  While a provider fails, its last keys
- * serve until they are BH_JWKS_LIFE_MAX_S old, then none: it fails closed.  A good answer
- * replaces all keys, so a key that the provider withdrew is gone.  A plain value. */
+ * They are fetched again when their time is over, and once when a token names a key that is not among them,
+ * but never more than once in BH_JWKS_PAUSE_S: a caller that invents key ids must not flood the provider.
+ * While a provider fails, its last keys serve until they are BH_JWKS_LIFE_MAX_S old, then none: it fails
+ * closed.  A good answer replaces all keys, so a key that the provider withdrew is gone.  A plain value. */
 
 enum {
     BH_JWKS_PAUSE_S = 30,

@@ -211,7 +211,7 @@ jws_test_forms(void **state)
     BH_CHECK_DONE();
 }
 
-/* Key confusion: a signature made with what everybody knows. */
+/* Key confusion: a signature made with public values only. */
 static void
 confusion(void **state)
 {

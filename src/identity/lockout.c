@@ -34,8 +34,8 @@ lockout_key_of(const char *first, const char *second, uint8_t ret_key[16])
     memcpy(ret_key, hash, 16);
 }
 
-/* Of no use any more: no lock, window and day over.  A count from the future, from before a
- * clock was set back, is of use. */
+/* Whether the count can be dropped: no lock, window and day over.  A count from the future, from before a
+ * clock was set back, is kept. */
 static bool
 lockout_is_stale(const struct bh_lockout_count *count, bh_ns now)
 {

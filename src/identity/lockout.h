@@ -6,17 +6,17 @@
 #include "base/time.h"
 #include "identity/fault.h"
 
-/* How often sign-in may be tried.  One value serves passwords, codes and recovery
- * codes on all paths; it is plain bytes that the caller keeps across restarts.
+/* How often sign-in may be tried.  One value serves passwords, codes and recovery codes on all paths; it is
+ * plain bytes that the caller keeps across restarts.
  *
- * Attempts are counted on the account and on where they come from.  Five on an account within
- * 5 minutes lock it for 15 minutes, 20 from an address block lock that; twice as long with each
- * further lock of that day, 4 hours at most.  Nothing locks all accounts: who guesses from many
- * places waits for each of them, and does not stop sign-ins at another account or place.
+ * Attempts are counted on the account and on where they come from.  Five on an account within 5 minutes lock
+ * it for 15 minutes, 20 from an address block lock that; twice as long with each further lock of that day, 4
+ * hours at most.  Nothing locks all accounts: an attacker who guesses from many places waits for each of
+ * them, and does not stop sign-ins at another account or place.
  *
- * A stranger must not lock a person out: an attempt from a device that this account signed
- * in from before (its cookie was verified) is counted on account and device alone, and the
- * locks that strangers caused do not hold it up. */
+ * An attacker must not lock a user out: an attempt from a device that this account signed in from before
+ * (its cookie was verified) is counted on account and device alone, and locks from other devices do not
+ * delay it. */
 
 enum {
     BH_LOCKOUT_ACCOUNTS_MAX = 2048,
@@ -44,7 +44,7 @@ struct bh_lockout {
 struct bh_attempt {
     const char *account; /* as it was typed */
     const char *source;  /* an address; of IPv6 the block of 64 bits */
-    const char *device;  /* id of a device that is known; NULL: a stranger's */
+    const char *device;  /* id of a known device; NULL: unknown */
 };
 
 /* May this attempt be made?  If so it is counted as failed at once, so that attempts made
@@ -58,9 +58,9 @@ BH_MUST_USE enum bh_identity_fault bh_lockout_begin(struct bh_lockout *lockout,
                                                     const struct bh_attempt *attempt, bh_ns now,
                                                     bh_ns *ret_until, bool *ret_alert);
 
-/* The attempt succeeded with all its factors: after the password alone this must not be
- * called, or who has it could guess codes for ever.  The account's count starts again;
- * that of the source loses this one attempt. */
+/* The attempt succeeded with all its factors.  Do not call it after the password alone: an attacker with the
+ * password could then guess codes for ever.  The account's count starts again; that of the source loses this
+ * one attempt. */
 void bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt);
 
 #endif

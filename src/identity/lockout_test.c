@@ -145,7 +145,7 @@ success(void **state)
         BH_CHECK_EQ("wrong", try_at("alice", "192.0.2.1", NULL, NOW), 0);
     bh_lockout_succeed(&lockout, &attempt);
     BH_CHECK_EQ("open", try_at("alice", "192.0.2.1", NULL, NOW), 0);
-    /* somebody's own account does not free his address to try others' */
+    /* a sign-in to one's own account does not free the address for guesses at others */
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 19; i++) {
         char name[16];
@@ -178,8 +178,7 @@ alerts(void **state)
     BH_CHECK_DONE();
 }
 
-/* A clock that jumps makes no lock longer than the longest, and frees nobody who was kept.
- */
+/* A clock that jumps makes no lock longer than the longest, and ends none. */
 static void
 clocks(void **state)
 {

@@ -124,7 +124,7 @@ once_and_in_time(void **state)
     BH_CHECK_DONE();
 }
 
-/* The provider's words reach nobody unless they are an error code. */
+/* The provider's words reach no user unless they are an error code. */
 static void
 errors_are_not_reflected(void **state)
 {

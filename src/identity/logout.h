@@ -6,8 +6,8 @@
 #include "identity/provider.h"
 #include "identity/secret.h"
 
-/* Ending sessions: we send the browser to the provider (RP-initiated logout), and the
- * provider reports (back-channel logout). */
+/* Ending sessions: Bulkhead sends the browser to the provider (RP-initiated logout), and the provider reports
+ * (back-channel logout). */
 
 /* The address to send the browser to.  `state` is random and comes back.  BH_UNAVAILABLE:
  * the provider has no such page; BH_FULL: `url` has no room. */

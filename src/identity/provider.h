@@ -16,14 +16,14 @@ struct bh_provider {
     char device[BH_URL_MAX + 1], end_session[BH_URL_MAX + 1], userinfo[BH_URL_MAX + 1];
     /* "": it has none */
     char token_mtls[BH_URL_MAX + 1], device_mtls[BH_URL_MAX + 1];
-    /* for those who show a certificate (RFC 8705, 5); "": the same as others */
-    uint32_t algs;      /* BH_JWS_BITs that it signs with and we accept */
+    /* for clients with a certificate (RFC 8705, 5); "": the same as others */
+    uint32_t algs;      /* BH_JWS_BITs that it signs with and Bulkhead accepts */
     bool iss_parameter; /* its answers name it (RFC 9207) */
 };
 
-/* Who we are to the provider, and how we prove it: with a secret (client_secret_basic),
- * with a key (private_key_jwt), with a certificate (tls_client_auth,
- * self_signed_tls_client_auth), or not at all: a public client, with PKCE alone. */
+/* Bulkhead's identity at the provider, and its proof: with a secret (client_secret_basic), with a key
+ * (private_key_jwt), with a certificate (tls_client_auth, self_signed_tls_client_auth), or not at all: a
+ * public client, with PKCE alone. */
 struct bh_relying_party {
     const char *id;
     const char *secret;      /* NULL: none */

@@ -49,9 +49,9 @@ void bh_totp_put_secret(struct bh_buf *out, const struct bh_totp *totp);
 void bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *site,
                          const char *account);
 
-/* Recovery codes: 80 random bits each, shown once as four groups of four letters and
- * digits (Crockford's: no I, L, O, U), kept as a salted SHA-256 each: no one tries 2^80
- * codes, so a slow hash would protect nothing. */
+/* Recovery codes: 80 random bits each, shown once as four groups of four letters and digits (Crockford's: no
+ * I, L, O, U), kept as a salted SHA-256 each: 2^80 codes cannot be tried, so a slow hash would protect
+ * nothing. */
 enum {
     BH_RECOVERY_CODES = 10,
     BH_RECOVERY_RANDOM = 10,

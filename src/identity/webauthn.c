@@ -204,7 +204,7 @@ webauthn_decode_authenticator(const struct bh_webauthn_bytes *data,
     return left.length == 0;
 }
 
-/* What holds for both kinds: for this site, someone was there, and it was the owner. */
+/* Checks of both kinds: for this site, a user was present, and was verified. */
 static enum bh_identity_fault
 webauthn_check_parts(const struct bh_webauthn_site *site, const struct bh_webauthn_authenticator *parts)
 {

@@ -21,7 +21,7 @@ enum {
     BH_WEBAUTHN_SIGNATURE_MAX = 512
 };
 
-/* Who asks. */
+/* The site that asks. */
 struct bh_webauthn_site {
     const char *id;          /* relying party id: a domain, "gpu.example"; never changes,
                                 or every passkey is lost */

@@ -26,10 +26,9 @@ BH_MUST_USE enum bh_identity_fault bh_webauthn_client_check(const struct bh_weba
                                                             const struct bh_webauthn_bytes *client,
                                                             bh_ns now);
 
-/* Move behind one map of CBOR (RFC 8949), as CTAP 2.1 section 8 allows it: definite
- * lengths, no tags, at most 4 deep.  False when the bytes are none or end too early.
- * libcbor makes room for as many items as a map claims to have (bytes of a stranger made
- * it ask for 13 GB), so nothing reaches it that was not walked through before. */
+/* Move behind one map of CBOR (RFC 8949), as CTAP 2.1 section 8 allows it: definite lengths, no tags, at most
+ * 4 deep.  False when the bytes are none or end too early. libcbor makes room for as many items as a map
+ * claims to have (hostile bytes made it ask for 13 GB), so it only gets bytes that passed this check. */
 BH_MUST_USE bool bh_webauthn_cbor_skip_map(struct bh_webauthn_bytes *left);
 
 /* Take the key out of authenticator data with AT.  False: none of the accepted algorithms,
@@ -37,7 +36,7 @@ BH_MUST_USE bool bh_webauthn_cbor_skip_map(struct bh_webauthn_bytes *left);
 BH_MUST_USE bool bh_webauthn_key_read(const struct bh_webauthn_bytes *authenticator,
                                       struct bh_passkey *ret_passkey);
 
-/* What was signed, by whom, for whom. */
+/* Signed bytes, their signature, and the site that they are for. */
 struct bh_webauthn_signed {
     struct bh_webauthn_bytes client, authenticator, signature;
     const char *site; /* relying party id */

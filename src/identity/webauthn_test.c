@@ -279,8 +279,8 @@ flipped_assertions(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nobody signs a new credential (attestation "none"); but what is registered is what was
- * sent, in every bit. */
+/* A new credential is not signed (attestation "none"); but the registered one is what was sent, in every
+ * bit. */
 static void
 flipped_creations(void **state)
 {

@@ -63,7 +63,7 @@ BH_MUST_USE bh_rc bh_image_read_manifest(const struct bh_buf *text, struct bh_im
 BH_MUST_USE bh_rc bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
                                        struct bh_image_config *ret_config, struct bh_err *err);
 
-/* Documents for umoci: digests and sizes, nothing that a stranger wrote. */
+/* Documents for umoci: digests and sizes, and no text from the image's author. */
 void bh_image_put_config(struct bh_buf *out, const struct bh_image_config *config);
 void bh_image_put_manifest(struct bh_buf *out, const struct bh_image_manifest *manifest);
 void bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest, const char *tag);

@@ -6,8 +6,8 @@
 #include "image/document.h"
 #include "ports/crypto.h"
 
-/* An OCI layout in somebody's folder: files opened by descriptor, with his rights, through
- * no symbolic link, and never trusted to be what their names say. */
+/* An OCI layout in a user's folder: files opened by descriptor, with the user's rights, through no symbolic
+ * link.  A file's content counts only once it has been checked against the digest in its name. */
 struct bh_oci_layout {
     const struct bh_crypto_ops *crypto;
     int fd;    /* of the folder */

@@ -358,7 +358,7 @@ bh_tar_feed(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_e
     while (length > 0 && rc == BH_OK) {
         size_t part;
 
-        if (tar->ended) /* what follows the end is read by nobody */
+        if (tar->ended) /* readers ignore what follows the end */
             return BH_OK;
         if (tar->left > 0) {
             part = tar_least(length, tar->left);

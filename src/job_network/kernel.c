@@ -23,10 +23,10 @@ enum { RULES_BYTES_MAX = 64 << 20, JOBS_MAX = 4096 };
 struct kernel {
     struct bh_kernel_options options;
     int home, links, filters;
-    int changes;                 /* somebody's of the packet filter */
+    int changes;                 /* descriptor: any program's changes of the packet filter */
     struct bh_network_job *jobs; /* attached */
     uint32_t count;
-    uint64_t table; /* as we made it; 0: none */
+    uint64_t table; /* as this program made it; 0: none */
     bool guarded;   /* it has the guard */
 };
 
@@ -95,7 +95,7 @@ kernel_check_egress(const struct kernel *kernel, struct bh_err *err)
     return bh_err_hint(err, "name the interfaces in network_uplinks of node.conf");
 }
 
-/* Noted before it is done: whoever comes after a crash can take it back. */
+/* Noted before it is done, so that the node program that starts after a crash can undo it. */
 static bh_rc
 kernel_record_forwarding(struct kernel *kernel, struct bh_err *err)
 {
@@ -253,7 +253,7 @@ kernel_begin_rules(struct attaching *a, struct bh_err *err)
     return rc;
 }
 
-/* Rules that do not fit what is there (somebody changed it) are all made anew. */
+/* Rules that do not fit what is there (another program changed it) are all made anew. */
 static bh_rc
 kernel_end_rules(struct attaching *a, struct bh_err *err)
 {
@@ -320,7 +320,7 @@ kernel_set_of(const struct attaching *a, const char *family, const char *setting
     return bh_netns_setting(path) ? bh_netns_set(path, "1", err) : BH_OK;
 }
 
-/* Our end: it forwards, and its source addresses are held against the routes besides. */
+/* The machine's end: it forwards, and its source addresses are also checked against the routes. */
 static bh_rc
 kernel_set_up_here(const struct attaching *a, struct bh_err *err)
 {
@@ -477,7 +477,7 @@ kernel_detach(void *self, uint32_t slot, struct bh_err *err)
     return bh_filter_forget(kernel->filters, bh_network_address(kernel->options.pool, slot), err);
 }
 
-/* ---- after a start, and when somebody else was at the rules ---- */
+/* ---- after a start, and when another program changed the rules ---- */
 
 struct strays {
     struct kernel *kernel;
@@ -587,7 +587,7 @@ kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_count
         return rc;
     count = kernel_denied(kernel, slot);
     *ret_counters = (struct bh_network_counters){
-        /* what we sent it received */
+        /* what the machine sent, the job received */
         .rx_bytes = here.tx_bytes,     .rx_packets = here.tx_packets, .tx_bytes = here.rx_bytes,
         .tx_packets = here.rx_packets, .denied_bytes = count.bytes,   .denied_packets = count.packets,
     };

@@ -3,12 +3,12 @@
 
 #include "ports/network.h"
 
-/* The networks of jobs as this machine's kernel makes them: a network namespace each, joined to
- * ours by a pair of interfaces; routes to single addresses instead of a bridge, so that no job
- * has another's frames before it; nftables decide (network/rules.h).
+/* The networks of jobs as this machine's kernel makes them: each a network namespace, joined to the machine's
+ * by a pair of interfaces.  Routes to single addresses instead of a bridge, so that no job receives another's
+ * frames before it; nftables decides (network/rules.h).
  *
- * The calling thread must be the only one of its process: it enters new namespaces.  The texts
- * and lists of the options stay the caller's. */
+ * The calling thread must be the only one of its process: it enters new namespaces.  The texts and lists of
+ * the options stay the caller's. */
 struct bh_kernel_options {
     const char *nft;            /* the program */
     const char *marker;         /* a file: forwarding of uplinks that was switched on here;

@@ -39,7 +39,7 @@ BH_MUST_USE bh_rc bh_link_add_address(int fd, uint32_t index, uint32_t address, 
 /* To `to` by the interface, through `gateway` unless that is 0. */
 BH_MUST_USE bh_rc bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway,
                                     struct bh_err *err);
-/* Who has that address there, for good: nobody is asked. */
+/* A permanent neighbor entry: the address is never resolved by a request. */
 BH_MUST_USE bh_rc bh_link_add_neighbor(int fd, uint32_t index, uint32_t address, const uint8_t mac[6],
                                        struct bh_err *err);
 

@@ -87,7 +87,7 @@ bh_netns_make(const struct bh_network_place *place, int home, int *ret_links, st
     if (unshare(CLONE_NEWNET) != 0)
         return bh_err_errno(err, "make a network namespace");
     rc = netns_set_up(place, ret_links, err);
-    BH_ASSERT(setns(home, CLONE_NEWNET) == 0); /* elsewhere nothing may go on */
+    BH_ASSERT(setns(home, CLONE_NEWNET) == 0); /* in another namespace nothing may continue */
     if (rc != BH_OK)
         bh_netns_unmount(place);
     return rc;

@@ -3,8 +3,8 @@
 
 #include "ports/network.h"
 
-/* A job's end: a network namespace of its own that belongs to this machine's root, so that
- * nobody within can change it, and a /sys that shows it. */
+/* A job's end: a network namespace of its own that belongs to this machine's root, so that no process within
+ * can change it, and a /sys that shows it. */
 
 /* Make it, with loopback up and IPv6 off, and mount it and its /sys at the place; the calling
  * thread is back in `home`, the namespace it came from, in any case.  `ret_links`: a socket of

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-enum { GROUPS_FROM = 0x62680000 }; /* numbers of interface groups that nobody else uses */
+enum { GROUPS_FROM = 0x62680000 }; /* numbers of interface groups that no other program uses */
 #define TABLE "inet " BH_NETWORK_TABLE
 
 void

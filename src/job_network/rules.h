@@ -25,7 +25,7 @@ struct bh_rules_site {
     uint32_t uplink_count;
     const struct bh_cidr *deny; /* never reached, also where a job is allowed to */
     uint32_t deny_count;
-    bool guard; /* forwarding is ours: nobody else's packets pass */
+    bool guard; /* Bulkhead turned forwarding on: drop all packets but the jobs' */
 };
 
 struct bh_rules_count {

@@ -18,18 +18,17 @@
  *     AUDIT     a tenant's for one month (UTC): commands, names, reasons, addresses
  *     IDENTITY  the site's, for ever: secrets of one-time codes, refresh tokens
  *
- * Each key is kept wrapped by its parent (XAES-256-GCM of C2SP; its number, kind,
- * tenant, month and parent are authenticated), in the store's table `keys`.  A key is
- * made when it is first needed.  Who destroys a key's wrapped form makes everything
- * sealed under it unreadable, for ever.
+ * Each key is kept wrapped by its parent (XAES-256-GCM of C2SP; its number, kind, tenant, month and parent
+ * are authenticated), in the store's table `keys`.  A key is made when it is first needed.  Once a key's
+ * wrapped form is destroyed, everything sealed under it is unreadable for ever.
  *
- * A sealed item is canonical JSON, {"c":"...","h":"...","k":"7","n":"..."}: ciphertext
- * with its tag, HMAC-SHA256 of the plaintext under the key's commitment half, number of
- * the key, 24 bytes of nonce; all but k in base 64.  `h` commits to the plaintext, which
- * AES-GCM alone does not; the source is facts/security.md 2.2.
+ * A sealed item is canonical JSON, {"c":"...","h":"...","k":"7","n":"..."}: ciphertext with its tag,
+ * HMAC-SHA256 of the plaintext under the key's commitment half, number of the key, 24 bytes of nonce; all but
+ * k in base 64.  `h` commits to the plaintext, which AES-GCM alone does not; the source is facts/security.md
+ * 2.2.
  *
- * Keys in memory are locked against swapping where the system allows it, wiped when
- * closed, and never stand in an error's text. */
+ * Keys in memory are locked against swapping where the system allows it, wiped when closed, and never stand
+ * in an error's text. */
 struct bh_keys;
 
 enum {

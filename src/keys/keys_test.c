@@ -304,7 +304,7 @@ rotates(void **state)
     BH_CHECK_DONE();
 }
 
-/* Somebody with the store's file swaps keys: they do not fit. */
+/* An attacker with the store's file swaps keys: they do not fit. */
 static void
 refuses_moved_rows(void **state)
 {

@@ -21,8 +21,10 @@ root_check_mode(const char *path, mode_t forbidden, struct bh_err *err)
 
     if (lstat(path, &status) != 0)
         return bh_err_errno(err, "root key %s", path);
-    if (!S_ISREG(status.st_mode))
-        return bh_err_set(err, BH_INVALID, "root key %s is not a plain file", path);
+    if (!S_ISREG(status.st_mode)) {
+        bh_err_set(err, BH_INVALID, "root key %s is not a plain file", path);
+        return bh_err_hint(err, "move it away, and put the key back from its copy");
+    }
     if (status.st_mode & forbidden) {
         bh_err_set(err, BH_DENIED, "root key %s may be used by others", path);
         return bh_err_hint(err, "chmod 600 %s", path);
@@ -151,11 +153,11 @@ bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err)
 static bh_rc
 root_overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    bh_rc rc;
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = bh_file_open(path, O_WRONLY | O_NOFOLLOW, 0, &fd, err);
 
-    if (fd < 0)
-        return bh_err_errno(err, "root key %s", path);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "root key");
     rc = bh_fd_write_all(fd, key, KEY_BYTES, err);
     if (rc != BH_OK)
         return rc;

@@ -42,9 +42,9 @@ bh_root_wipe_auto(struct bh_root *root)
 /* The key in another file, by the same rules. */
 BH_MUST_USE bh_rc bh_root_read(const char *path, uint8_t ret_key[32], struct bh_err *err);
 
-/* Replacing the file in an order that a crash may cut anywhere: stage the next key beside
- * the file ("<path>.next"), commit what was wrapped anew, settle.  Who starts in between
- * finds both and takes the one that fits.  BH_CONFLICT: not replaceable. */
+/* Replacing the file in an order that a crash may cut anywhere: stage the next key beside the file
+ * ("<path>.next"), commit what was wrapped anew, settle.  A program that starts in between finds both and
+ * takes the one that fits.  BH_CONFLICT: not replaceable. */
 BH_MUST_USE bh_rc bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err);
 BH_MUST_USE bh_rc bh_root_commit(struct bh_root *root, struct bh_err *err);
 /* The rotation did not come to pass: the staged key goes. */

@@ -149,7 +149,7 @@ dataset_read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may,
     return rc == BH_OK ? rc : bh_err_wrap(err, "until");
 }
 
-/* What the sandbox shows of the machine, to everybody, or fills itself. */
+/* Paths that the sandbox shows every job from the machine, or fills itself. */
 static bh_rc
 dataset_check_path(const char *path, struct bh_err *err)
 {

@@ -10,7 +10,7 @@
 
 enum bh_dataset_kind { BH_DATASET_DATA, BH_DATASET_MODEL, BH_DATASET_KINDS };
 
-/* What becomes of a job that runs when it may not have the dataset any more. */
+/* What becomes of a running job that loses access to the dataset. */
 enum bh_dataset_expiry { BH_DATASET_KEEP, BH_DATASET_STOP, BH_DATASET_EXPIRIES };
 
 /* What a grant may give, a bit each. */
@@ -60,9 +60,8 @@ struct bh_dataset {
 };
 
 /* Check and read one by itself; `ret_dataset` points into it.  Names are not looked up.
- *   BH_INVALID  a path that is none or that every sandbox shows, a grant that is for no one or
- *               gives nothing, a word or a moment that is not understood
- *   BH_RANGE    too many grants */
+ *   BH_INVALID  a path that is none or that every sandbox shows, a grant without a recipient or a right, a
+ * word or a moment that is not understood BH_RANGE    too many grants */
 BH_MUST_USE bh_rc bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_dataset,
                                   struct bh_err *err);
 

@@ -59,7 +59,7 @@ enum bh_end_cause {
     BH_END_TENANT_REMOVED,
     BH_END_DEADLINE,  /* it could not end by its deadline, or had not */
     BH_END_MOVED,     /* to start again on other GPUs, where room is kept for it */
-    BH_END_DATASET,   /* it may not have a dataset that it mounts (any more) */
+    BH_END_DATASET,   /* it may not, or no longer, have a dataset that it mounts */
     BH_END_GPU_FAULT, /* its GPU, or the instance it had, had a fault */
     BH_END_DRAINED,   /* an operator empties its GPU or node now */
     BH_END_OVER_CAP,  /* it had more GPU memory than its share allows, and its SKU ends it for that */
@@ -70,7 +70,7 @@ enum bh_end_cause {
 
 extern const char *const bh_job_kind_names[BH_JOB_KINDS];
 extern const char *const bh_job_state_names[BH_JOB_STATES];
-/* Who is served next of the jobs that no guarantee covers, within a priority class. */
+/* The order of jobs that no guarantee covers, within a priority class. */
 enum bh_queue_order {
     BH_ORDER_FAIR_TREE, /* by decayed usage over weight, level by level (Slurm's Fair Tree) */
     BH_ORDER_DRF,       /* by what is held just now over weight, level by level */

@@ -81,7 +81,7 @@ bh_partition_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uin
         occupancy->whole = false;
 }
 
-/* Who would have the slot twice is counted twice: that keeps others off until one is gone. */
+/* A slot that two shares would have is counted twice: that keeps others off until one is gone. */
 static void
 partition_block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
                       uint32_t slot)

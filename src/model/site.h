@@ -14,9 +14,8 @@
 #include "model/share.h"
 #include "model/sign_in.h"
 
-/* The site file: everything an administrator declares, as `bulkhead apply -f`
- * takes it and `bulkhead get site` gives it back.  It is applied whole: what it
- * does not name any more is removed. */
+/* The site file: everything an administrator declares, as `bulkhead apply -f` takes it and `bulkhead get
+ * site` gives it back.  It is applied as a whole: what it no longer names is removed. */
 
 /* A quota of one SKU, in partitions, or of one GPU model, in GPUs. */
 struct bh_site_quota {
@@ -81,9 +80,9 @@ struct bh_site_principal {
                      0: none (root needs no principal) */
     bool service;
     bool account;               /* may have a password here */
-    bool break_glass;           /* may make himself admin of the site for an hour */
+    bool break_glass;           /* may become admin of the site for an hour */
     const char *default_tenant; /* of its jobs that name none; NULL: none */
-    const char *identity;       /* who it is at a provider: "corp/SUBJECT"; NULL: none */
+    const char *identity;       /* its identity at a provider: "corp/SUBJECT"; NULL: none */
 };
 
 struct bh_site_binding {

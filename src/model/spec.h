@@ -43,7 +43,7 @@ struct bh_job_spec {
     enum bh_contract on_preempt;
     enum bh_network_mode network;
     bool hold;
-    bool input; /* its standard input comes from who is attached */
+    bool input; /* its standard input comes from attached clients */
     bool tty;   /* it runs in a terminal, and that is its input and output */
 };
 

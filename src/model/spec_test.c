@@ -284,7 +284,7 @@ numbers_of_what_was_taken(void **state)
     BH_CHECK_DONE();
 }
 
-/* What every job has is nobody's to give. */
+/* A job cannot set what every job has. */
 static void
 a_working_directory_of_its_own(void **state)
 {

@@ -19,7 +19,7 @@ struct bh_presence {
     uint64_t break_glass_until_ns; /* break-glass: admin of the whole site until then */
 };
 
-/* Who asks. */
+/* The caller. */
 struct bh_subject {
     bh_principal_id principal; /* 0: unknown; holds nothing */
     uint32_t uid;              /* UINT32_MAX when not from a Unix socket */
@@ -70,15 +70,14 @@ struct bh_verdict bh_authz_check(const struct bh_directory *dir, const struct bh
 struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject *subject,
                                           const char *verb);
 
-/* As bh_authz_check for what is the subject's own, its account and its sessions: who is known
- * holds it without a role, by BH_RULE_OWN_OBJECT.  A token does so only when its scopes name
- * the verb. */
+/* As bh_authz_check for the subject's own account and sessions: a known principal has that right without a
+ * role, by BH_RULE_OWN_OBJECT.  A token has it only when its scopes name the verb. */
 struct bh_verdict bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject,
                                const char *verb);
 
-/* No one grants what they do not hold: the first verb of `role` (of those in `scopes`, when
- * that is not NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it
- * holds all and may give the role. */
+/* A principal grants only what it holds: the first verb of `role` (of those in `scopes`, when that is not
+ * NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it holds all and may give the
+ * role. */
 const char *bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
                               enum bh_role role, const char *scopes, bh_tenant_id tenant);
 
@@ -122,7 +121,7 @@ const char *bh_authz_site_role_for(const char *verb);
  * those of a developer. */
 void bh_authz_hint_verb(const char *verb, struct bh_err *err);
 
-/* Whether who holds the role where the verb is asked for has the verb. */
+/* Whether a holder of the role, where the verb is asked for, has the verb. */
 bool bh_authz_role_grants(enum bh_role role, const char *verb);
 
 #endif

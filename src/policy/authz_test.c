@@ -173,7 +173,7 @@ no_verb_is_left_out(void **state)
     BH_CHECK_DONE();
 }
 
-/* No one grants what they do not hold: a table of who gives which role where. */
+/* A principal grants only what it holds: a table of who gives which role where. */
 static void
 a_role_is_given_by_those_who_hold_all_of_it(void **state)
 {

@@ -388,7 +388,7 @@ datasets_put_copy_next(const struct bh_job_spec *spec, const struct bh_data_deni
                       writes ? "the other mounts for writing and --cwd" : "");
 }
 
-/* What the submitter can do himself, else what to ask for. */
+/* The next step of the submitter, else what to ask for. */
 static void
 datasets_put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
                   const struct bh_data_denial *denial, struct bh_err *err)

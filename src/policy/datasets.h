@@ -5,7 +5,7 @@
 #include "model/site.h"
 #include "model/spec.h"
 
-/* Who may do what with which dataset: the grants of the site file, and what a job asks of them.
+/* Which principal may do what with which dataset: the grants of the site file, and what a job asks of them.
  * What no grant gives is denied.  Pure. */
 
 enum bh_data_rule {
@@ -74,10 +74,10 @@ uint32_t bh_datasets_may(const struct bh_datasets *datasets, const struct bh_dat
 bool bh_datasets_names(const struct bh_datasets *datasets, const struct bh_dataset *dataset,
                        const struct bh_data_request *request);
 
-/* What mount number `mount` of a job, one of a dataset, asks of it: mount and read, write when it
- * is for writing, and copy when the job has another place that it can write and that outlasts it
- * (another mount for writing, unless of the same dataset, a working directory, or any network but
- * none: who is there may keep what is sent). */
+/* What mount number `mount` of a job, one of a dataset, asks of it: mount and read, write when it is for
+ * writing, and copy when the job has another place that it can write and that outlasts it (another mount for
+ * writing, unless of the same dataset, a working directory, or any network but none: a host there may keep
+ * what is sent). */
 uint32_t bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount);
 
 /* What denies a job its data. */
@@ -96,14 +96,14 @@ struct bh_data_denial {
 bool bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
                        const struct bh_data_request *request, struct bh_data_denial *ret_denial);
 
-/* BH_DENIED: an image is asked for in a folder that gives none, be it that no node has images there
- * or that it is the folder of a dataset, or near it, that the caller may not know of.  One answer,
- * so that no one finds others' folders by asking. */
+/* BH_DENIED: an image is requested in a folder that has none: either no node has images there, or it is the
+ * folder of a dataset, or near it, that the caller may not know of.  The answer is the same, so that requests
+ * do not show where others' folders are. */
 bh_rc bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err);
 
-/* The denial in words, with what to do.  `hidden`: who asks may not know of datasets that no grant
- * names the subject for, and learns nothing of them: BH_NOT_FOUND where the subject names one, as if there
- * were none.  Else BH_DENIED. */
+/* The denial in words, with what to do.  `hidden`: the caller may not know of datasets that no grant names
+ * the subject for, and learns nothing of them: BH_NOT_FOUND where the subject names one, as if there were
+ * none.  Else BH_DENIED. */
 bh_rc bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request *request,
                           const struct bh_data_denial *denial, bool hidden, struct bh_err *err);
 

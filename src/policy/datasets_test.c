@@ -146,7 +146,7 @@ every_condition_counts(void **state)
                 wanted = faults[c];
         }
         if (!is[TENANT] && !is[PRINCIPAL] && !is[ROLE] && !is[LABEL])
-            continue; /* for nobody: refused when it is read */
+            continue; /* without a recipient: refused when it is read */
         grant.tenant = is[TENANT] ? is[TENANT] == 1 ? "acme" : "other" : NULL;
         grant.principal = is[PRINCIPAL] ? is[PRINCIPAL] == 1 ? "alice" : "bob" : NULL;
         grant.role = is[ROLE] ? is[ROLE] == 1 ? BH_ROLE_DEVELOPER : BH_ROLE_ADMIN : BH_ROLE_NONE;

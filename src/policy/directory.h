@@ -13,9 +13,8 @@
 #include "policy/admission.h"
 #include "policy/datasets.h"
 
-/* Who and what is known by which name: an immutable picture of the site, made anew
- * by the owner when the site changes and read by every worker.  Plain arrays; the
- * maker owns the memory. */
+/* The names of all principals, tenants and objects: an immutable picture of the site, made anew by the owner
+ * when the site changes and read by every worker.  Plain arrays; the maker owns the memory. */
 
 struct bh_dir_tenant {
     bh_tenant_id id, parent;
@@ -100,7 +99,7 @@ struct bh_directory {
     struct bh_admission admission;         /* what may be submitted */
     const struct bh_dir_dataset *dataset_names;
     uint32_t dataset_count;
-    struct bh_datasets datasets; /* who may do what with them */
+    struct bh_datasets datasets; /* and the grants on them */
 };
 
 /* Lookups; NULL when there is none.  Those by name find only what is not gone; those
@@ -112,7 +111,7 @@ const struct bh_dir_sku *bh_directory_sku_named(const struct bh_directory *dir, 
 const struct bh_dir_principal *bh_directory_principal(const struct bh_directory *dir, bh_principal_id id);
 const struct bh_dir_principal *bh_directory_principal_named(const struct bh_directory *dir, const char *name);
 const struct bh_dir_principal *bh_directory_principal_uid(const struct bh_directory *dir, uint32_t uid);
-/* Who the site file says that an identity "corp/SUBJECT" is. */
+/* The principal that the site file gives to an identity "corp/SUBJECT". */
 const struct bh_dir_principal *bh_directory_principal_known(const struct bh_directory *dir,
                                                             const char *identity);
 const struct bh_dir_group *bh_directory_group(const struct bh_directory *dir, const char *name);

@@ -498,6 +498,10 @@ static const char start_node[] = "an operator can check with `bulkhead doctor` a
 static const char describe_it[] = "see its state with `bulkhead describe`";
 static const char correct_tree[] =
     "correct the tree in the site file: parents first, children removed before their parent";
+static const char not_dedicated[] =
+    "its SKU is of grade A, which only nodes of its tenant's own give, and its tenant has none";
+static const char dedicate[] =
+    "choose a SKU of grade B, or have an admin set dedicated_nodes for the tenant in the site file";
 static const char later[] = "set a later deadline or a shorter time_limit";
 static const char allow_defrag[] = "an admin can set scheduling.defrag in the site file to suggest or on";
 
@@ -528,6 +532,7 @@ static const struct {
     [BH_REASON_BOUNDARY] = { { explain_boundary }, { explain_next_free } },
     [BH_REASON_REPARTITION] = { { bh_explain_driver }, { bh_explain_next_driver } },
     [BH_REASON_NOT_SHARED] = { { bh_explain_unshared }, { bh_explain_next_unshared } },
+    [BH_REASON_NOT_DEDICATED] = { { .text = not_dedicated }, { .text = dedicate } },
     [BH_REASON_SHARE_MODE] = { { bh_explain_share_mode }, { explain_next_free } },
     [BH_REASON_SHARE_MEMORY] = { { bh_explain_share_memory }, { explain_next_fragmented } },
     [BH_REASON_BEHIND] = { { explain_behind }, { explain_next_behind } },
@@ -613,4 +618,11 @@ bh_explain_next(struct bh_buf *out, const struct bh_explain *how, const struct b
     explain_put(&p, &explainers[reason->code].next);
     bh_explain_next_guarantee(&p);
     explain_also(&p, "; or ", false);
+}
+
+bh_rc
+bh_explain_ended(bh_job_id job, const char *state, struct bh_err *err)
+{
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already: %.20s", job.v, state);
+    return bh_err_hint(err, "`bulkhead why %" PRIu64 "` explains how", job.v);
 }

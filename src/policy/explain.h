@@ -2,6 +2,7 @@
 #define BH_POLICY_EXPLAIN_H
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "engine/state/reason.h"
 #include "policy/directory.h"
 
@@ -24,5 +25,8 @@ struct bh_explain {
 /* Append what holds the job back, and what can be done or when it changes. */
 void bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how, const struct bh_reason *reason);
 void bh_explain_next(struct bh_buf *out, const struct bh_explain *how, const struct bh_reason *reason);
+
+/* BH_CONFLICT: what is asked for is not for a job that has ended, and its state says how. */
+bh_rc bh_explain_ended(bh_job_id job, const char *state, struct bh_err *err);
 
 #endif

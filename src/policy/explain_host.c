@@ -50,6 +50,11 @@ bh_explain_never_fits(const struct phrase *p)
     if (p->reason->limit == 0) {
         bh_buf_puts(p->out, "no managed GPU can ever hold ");
         bh_explain_partitions(p, p->reason->wanted);
+        if (p->reason->gpu.v) {
+            bh_buf_puts(p->out, "; ");
+            bh_explain_gpu(p);
+            bh_buf_puts(p->out, " is of its models, but not managed");
+        }
         return;
     }
     bh_buf_puts(p->out, "this job needs ");
@@ -62,6 +67,12 @@ bh_explain_never_fits(const struct phrase *p)
 void
 bh_explain_next_never_fits(const struct phrase *p)
 {
+    if (p->reason->gpu.v) {
+        bh_buf_puts(
+            p->out,
+            "an admin can set `managed: true` for it under gpus in the site file; or choose another SKU");
+        return;
+    }
     bh_buf_puts(
         p->out,
         "choose another SKU (`bulkhead get skus`) or fewer partitions, or have an admin add a GPU that fits");

@@ -36,7 +36,7 @@ void bh_explain_wait(const struct phrase *p);
 
 /* ---- sentences and next steps for some codes, each file of its kind ---- */
 
-/* explain_away.c: why a GPU gets no new work (engine/away.h), and who can change that. */
+/* explain_away.c: why a GPU gets no new work (engine/away.h), and which role can change that. */
 void bh_explain_away(const struct phrase *p);
 void bh_explain_next_away(const struct phrase *p);
 

@@ -32,8 +32,8 @@ static const struct bh_operation_row rows[BH_OPERATIONS] = {
 #undef BH_OPERATION
 };
 
-/* An operation without a permission does not compile: open are only those that name no subject,
- * and asking who one is. */
+/* An operation without a permission does not compile: only those that name no subject, and whoami, are
+ * open. */
 #define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, handler, runner,      \
                      reply, text)                                                                            \
     _Static_assert(sizeof(permission) > 1 || BH_SCOPE_##whose == BH_SCOPE_NOBODY                             \

@@ -7,18 +7,16 @@
 
 #include "base/time.h"
 
-/* How often a caller may ask: a token bucket for each principal, and for strangers one for each
- * Unix user or address block.  Pure: the moment is an argument, the caller holds a lock.
+/* How often a caller may ask: a token bucket for each principal, and for callers without one a bucket for
+ * each Unix user or address block.  Pure: the moment is an argument, the caller holds a lock.
  *
- * A bucket fills by `per_second` and holds BH_RATE_BURST seconds' worth.  The table is bounded,
- * and a bucket is forgotten only when it is full again, so that no one gets a fresh one for
- * coming under many names: where a place is wanted and no bucket is full, the newcomer draws from
- * one that all such newcomers share.  Principals and strangers have tables of their own, so that
- * strangers cannot crowd out who is known.
+ * A bucket fills by `per_second` and holds BH_RATE_BURST seconds' worth.  The table is bounded, and a bucket
+ * is forgotten only when it is full again, so that a caller gets no fresh bucket for using many names: where
+ * a row is wanted and no bucket is full, the newcomer draws from one that all such newcomers share.
+ * Principals and unknown callers have separate tables, so that unknown callers cannot displace known ones.
  *
- * What is kept draws by its size: a change counts once for each BH_RATE_BYTES of it that are
- * begun.  One that is larger than a full bucket waits for a full one, and the bucket is in debt
- * afterwards. */
+ * Stored requests draw by their size: a change counts once for each started BH_RATE_BYTES of it.  One that is
+ * larger than a full bucket waits for a full one, and the bucket is in debt afterwards. */
 
 enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CLASSES };
 
@@ -30,9 +28,9 @@ enum {
     BH_RATE_SLOTS = 4096
 };
 
-/* Who asks. */
+/* The caller. */
 struct bh_rate_key {
-    bool known;     /* a principal, by its id; else a stranger: */
+    bool known;     /* a principal, by its id; else an unknown caller: */
     uint64_t id;    /* a Unix user's id, or a hash of an address block */
     uint32_t times; /* of the configured rate: 1, or BH_RATE_ADMIN */
 };

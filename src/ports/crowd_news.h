@@ -6,14 +6,14 @@
 
 #include "base/time.h"
 
-/* When to tell of a crowd (ports/http.h, bh_crowding): at most once a second, of the same one once a
- * minute.  Zeroed: nothing was told. */
+/* When to report a crowd (ports/http.h, bh_crowding): at most once a second, and the same one at most once a
+ * minute.  Zeroed: nothing was reported. */
 struct bh_crowd_news {
     uint64_t whose;
     bh_ns at; /* monotonic; 0: never */
 };
 
-/* Whether it is to be told now; it then counts as told. */
+/* Whether to report it now; it then counts as reported. */
 static inline bool
 bh_crowd_news_due(struct bh_crowd_news *news, uint64_t whose, bh_ns now)
 {

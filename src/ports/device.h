@@ -75,8 +75,8 @@ struct bh_device_event {
     uint32_t xid, gi; /* gi 0xffffffff: the whole GPU */
 };
 
-/* What tells of a GPU's health, as far as its driver answers.  Counters only grow, until the
- * driver is loaded anew or the GPU is reset. */
+/* The signs of a GPU's health, as far as its driver answers.  Counters only grow, until the driver is loaded
+ * anew or the GPU is reset. */
 struct bh_device_health {
     uint32_t recovery;               /* NVML field 230; UINT32_MAX: not known */
     bool reset_wanted, drain_wanted; /* fields 226 and 227 */
@@ -93,8 +93,8 @@ struct bh_device_ops {
     const char *name; /* "nvml" */
 
     bh_rc (*scan)(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory, struct bh_err *err);
-    /* Make the GPU's MIG mode so.  BH_CONFLICT: in use, or a reset is needed; the
-     * hint says by whom and what to do.  Reads the mode back. */
+    /* Set the GPU's MIG mode.  BH_CONFLICT: in use, or a reset is needed; the hint names the users and the
+     * remedy.  Reads the mode back. */
     bh_rc (*set_mig)(void *self, const char *gpu, bool enabled, struct bh_err *err);
     /* One GPU instance at `start` with one full-size compute instance, read back and
      * compared.  A half-made instance is undone.  BH_FULL: the place is taken. */

@@ -14,7 +14,7 @@
  * connection, so a handler may block.  A request lives until its reply was sent, or
  * its stream closed. */
 
-/* Who is at the other end, as far as the transport proves it. */
+/* The peer, as far as the transport proves it. */
 struct bh_transport {
     bool unix_socket;
     uint32_t uid, gid; /* unix socket: SO_PEERCRED */
@@ -81,8 +81,8 @@ struct bh_reply {
     struct bh_header headers[BH_REPLY_HEADERS_MAX]; /* extra ones, or instead of
                                     Cache-Control: no-store */
     uint32_t header_count;
-    bool known;                /* it is known who asked: the connection is no stranger's */
-    uint32_t principal;        /* and whose; 0: nobody's by number */
+    bool known;                /* the caller is known: the connection is not anonymous */
+    uint32_t principal;        /* the principal that asked; 0: none with a number */
     char who[BH_WHO_TEXT];     /* and by which name, for the log */
     struct bh_buf body;        /* grows up to 64 MiB; released by the server */
     struct bh_stream stream;   /* used instead of `body` when read is not NULL */
@@ -97,12 +97,12 @@ bh_reply_header(struct bh_reply *reply, const char *name, const char *value)
     reply->headers[reply->header_count++] = (struct bh_header){ name, value };
 }
 
-/* Where a bound on connections or streams was reached: for the log, told at most once a second,
- * of the same one once a minute. */
+/* Where a bound on connections or streams was reached: for the log, reported at most once a second, of the
+ * same one once a minute. */
 struct bh_crowding {
     const char *who;              /* a principal's name, else what is known: "uid 7", an address */
     uint32_t held;                /* how many it holds */
-    uint32_t taken_back, refused; /* since the last time, by it and by whom nothing was told */
+    uint32_t taken_back, refused; /* since the last report, of it and of those that were not reported */
 };
 
 /* Called by any thread; returns soon. */

@@ -8,10 +8,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* Asking the network.  The state machines of src/identity never touch it: they say what to
- * ask, and are given the answer.  Whoever asks follows no redirect, waits at most
- * BH_HTTPS_SECONDS, takes at most BH_HTTPS_BYTES_MAX, speaks https alone and checks the
- * server's certificate. */
+/* Network requests.  The state machines of src/identity never touch the network: they say what to request,
+ * and are given the answer.  The requesting code follows no redirect, waits at most BH_HTTPS_SECONDS, takes
+ * at most BH_HTTPS_BYTES_MAX, uses https alone and checks the server's certificate. */
 
 enum {
     BH_HTTPS_BYTES_MAX = 256 * 1024, /* of an answer's body */

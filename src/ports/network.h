@@ -53,10 +53,10 @@ struct bh_network_ops {
     /* After a start of the program: these jobs are attached, made by another process; whatever
      * else there is, is removed. */
     bh_rc (*restore)(void *self, const struct bh_network_job *jobs, uint32_t count, struct bh_err *err);
-    /* A descriptor that becomes readable when somebody may have changed the rules: call repair
-     * then; -1: there is none. */
+    /* A descriptor that becomes readable when another program may have changed the rules: call repair then;
+     * -1: there is none. */
     int (*watch)(void *self);
-    /* Make the rules again when somebody else removed them.  `ret_made`: that was so. */
+    /* Make the rules again when another program removed them.  `ret_made`: that was so. */
     bh_rc (*repair)(void *self, bool *ret_made, struct bh_err *err);
     /* BH_NOT_FOUND: not attached. */
     bh_rc (*counters)(void *self, uint32_t slot, struct bh_network_counters *ret_counters,

@@ -33,7 +33,7 @@ struct bh_sandbox {
     const struct bh_sandbox_device *devices;
     uint32_t device_count;
     uid_t uid_base;      /* first host id of the job's own range of 65536 */
-    uint32_t uid, gid;   /* who it is within; 0: 1000 */
+    uint32_t uid, gid;   /* the user within; 0: 1000 */
     const char *network; /* file of the network namespace to be in; NULL: a new one */
     const char *sys;     /* folder shown as /sys, with `network`; NULL: a new one */
     uint32_t cpu_milli, pids;
@@ -65,8 +65,8 @@ struct bh_runtime_ops {
      * gone is not. */
     bh_rc (*has)(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err *err);
     bh_rc (*freeze)(void *self, const char *id, bool frozen, struct bh_err *err);
-    /* Send a signal to every process inside.  The command that runs the sandbox is continued, if it
-     * was stopped; SIGKILL with nobody inside kills it. */
+    /* Send a signal to every process inside.  The command that runs the sandbox is continued, if it was
+     * stopped; SIGKILL to an empty sandbox kills it. */
     bh_rc (*signal)(void *self, const char *id, int signal, struct bh_err *err);
     /* Kill everything inside and remove every trace (cgroups, runtime state).
      * BH_OK when there was nothing. */

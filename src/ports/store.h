@@ -24,7 +24,7 @@ struct bh_digest {
  * sealed it (audit/sealed.h), and goes with that (erase_sealed). */
 struct bh_text_row {
     struct bh_digest digest;
-    uint32_t tenant_id; /* whom it counts against (count_texts); 0: nobody */
+    uint32_t tenant_id; /* the tenant that it counts against (count_texts); 0: none */
     struct bh_slice text;
 };
 
@@ -39,12 +39,12 @@ struct bh_job_row {
     uint64_t deadline_ns;                                       /* 0: none */
     uint64_t ended_by;          /* the record that says that it ended, which may be long after
                                    ended_ns; 0: it has not, or did in a store of before */
-    uint32_t checkpoint_signal; /* 0: it is told to write none */
+    uint32_t checkpoint_signal; /* 0: it is ordered to write none */
     uint32_t gang;              /* members; 0 is 1 */
     int32_t exit_status;        /* -1 while it has none */
     struct bh_digest spec;
-    bool misfiled; /* read: lists take it for one that has ended, or has not, against
-                      ended_ns: somebody changed the store */
+    bool misfiled; /* read: lists take it for one that has ended, or has not, against ended_ns: the store was
+                    * changed from outside */
 };
 
 /* What changes in a job's row after its submission. */
@@ -104,7 +104,7 @@ struct bh_token_row {
 
 /* Small JSON objects, most of them about people, described where they are read and written. */
 enum bh_document_kind {
-    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, who it is elsewhere */
+    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, identities at providers */
     BH_DOCUMENT_PASSKEY,        /* by credential id */
     BH_DOCUMENT_SESSION,        /* by session id */
     BH_DOCUMENT_LOCKOUT,        /* by what attempts are counted under */
@@ -130,7 +130,7 @@ struct bh_document_row {
     enum bh_document_kind kind;
     const char *key;
     uint64_t version;      /* how often it was put */
-    uint32_t principal_id; /* whose; 0: nobody's */
+    uint32_t principal_id; /* whose; 0: no principal's */
     const char *value;     /* NULL or "": it is removed */
 };
 
@@ -176,6 +176,9 @@ typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *r
 /* Which rows are looked at: all; or those of a start, which leaves out records, checkpoints and texts:
  * it reads them, and holds them against their digests, as it needs them. */
 enum bh_store_rows { BH_STORE_ROWS_ALL, BH_STORE_ROWS_START };
+
+/* Tables whose rows are numbered without a gap, and never removed. */
+enum bh_store_numbered { BH_STORE_RECORDS, BH_STORE_JOBS, BH_STORE_NUMBERED };
 
 /* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE
  * (locked by another process); finds add BH_NOT_FOUND. */
@@ -225,10 +228,15 @@ struct bh_store_ops {
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
     /* ---- any thread ---- */
+    /* Whether what is written can be found when the store is opened again; some microseconds.
+     *   BH_CONFLICT  its files were removed or replaced; the message names one */
+    bh_rc (*check_files)(void *self, struct bh_err *err);
     /* Whether each row has the form that these slots give to it: types, bounds, no text with bytes
      * behind a NUL.  What the others do with one that has not is not said.
      *   BH_CONFLICT  one has not; the message names it */
     bh_rc (*check_rows)(void *self, enum bh_store_rows which, struct bh_err *err);
+    /* How many rows there are, those of pruned records included; less than half a second for a million. */
+    bh_rc (*count_rows)(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err);
     bh_rc (*get_meta)(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
                       struct bh_err *err);
     bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,

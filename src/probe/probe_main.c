@@ -261,7 +261,7 @@ probe_run_all(const struct probe_options *options)
             continue;
         snprintf(answer, sizeof answer, "%s", why_not ? why_not : "");
         if (!why_not) {
-            printf("%s ", attempt->name); /* what ends all of us is named */
+            printf("%s ", attempt->name); /* an attempt that ends the whole probe is named */
             fflush(stdout);
             probe_run(options, attempt, answer, sizeof answer);
             verdict = probe_judge(attempt, answer);

@@ -308,7 +308,7 @@ bh_scenario_play_file(struct bh_tap *tap, const char *path)
     bh_rc rc;
 
     bh_buf_init(&text, FILE_BYTES_MAX);
-    rc = bh_file_read(path, FILE_BYTES_MAX, &text, &err);
+    rc = bh_file_read_given(path, FILE_BYTES_MAX, &text, &err);
     if (rc == BH_OK)
         bh_scenario_play_text(tap, path, text.bytes, text.length);
     else

@@ -117,7 +117,7 @@ cgroup_has_word(const char *line, const char *word)
     return false;
 }
 
-/* A kernel may have been told to do without one: cgroup_disable=memory. */
+/* A kernel may be booted without one: cgroup_disable=memory. */
 static bh_rc
 cgroup_check_controllers(const struct bh_cgroup_host *host, struct bh_err *err)
 {
@@ -248,8 +248,8 @@ cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sa
     return BH_OK;
 }
 
-/* All jobs together weigh half of what one program beside them does: whoever steers them gets the
- * CPU when all want it.  A machine that does not weigh goes without. */
+/* All jobs together weigh half of what one program beside them does: programs that control jobs get the CPU
+ * when all want it.  A machine without weights does without. */
 static void
 cgroup_weigh_jobs(const struct bh_cgroup_host *host, const char *path)
 {
@@ -470,9 +470,9 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
     return rc;
 }
 
-/* Where the process is in the hierarchy that freezes, of lines "6:freezer:/bulkhead/bh-1"
- * or "0::/bulkhead/bh-1".  What stands before our own path is that of a machine's
- * container; a path that ends like ours is taken for ours. */
+/* Whether the process is below `path` in the hierarchy that freezes, by lines "6:freezer:/bulkhead/bh-1" or
+ * "0::/bulkhead/bh-1".  The part before `path` is that of a container that the machine runs in; any line that
+ * ends in `path` counts. */
 static bool
 cgroup_is_among_lines(const struct bh_cgroup_host *host, const char *lines, const char *path)
 {
@@ -553,8 +553,8 @@ cgroup_cpu_of(const struct bh_cgroup_host *host, const char *path)
     return bh_cgroup_usage(host, path, &usage, &ignored) == BH_OK ? usage.cpu_ns : 0;
 }
 
-/* Asked again until it is so: version 1 overlooks a process that waits in vfork(2) when
- * it is first told, and then says FREEZING for ever. */
+/* Write again until it is so: version 1 overlooks a process that waits in vfork(2) at the first write, and
+ * then says FREEZING for ever. */
 bh_rc
 bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool frozen, struct bh_err *err)
 {

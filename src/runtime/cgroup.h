@@ -10,10 +10,9 @@
 
 /* A sandbox's control groups: limits, devices, processes, freezing, accounting.
  *
- * They are ours and not the runtime's, so that they are the same on version 1, hybrid
- * and version 2 machines, and so that usage can be read after the last process has
- * gone and before they are removed.  The keeper enters them and starts the runtime
- * inside.  A hybrid machine is used as version 1. */
+ * Bulkhead makes them, not the runtime, so that they are the same on version 1, hybrid and version 2
+ * machines, and so that usage can be read after the last process has gone and before they are removed.  The
+ * keeper enters them and starts the runtime inside.  A hybrid machine is used as version 1. */
 
 enum { BH_CGROUP_MEMBERS_MAX = 4096, BH_CGROUP_NAME_MAX = 64, BH_CGROUP_NAMES_MAX = 4096 };
 
@@ -68,7 +67,7 @@ BH_MUST_USE bh_rc bh_cgroup_has(const struct bh_cgroup_host *host, const char *p
 
 struct bh_cgroup_call {
     int number;                            /* of the signal */
-    bool (*wanted)(void *self, pid_t pid); /* who gets it; NULL: all */
+    bool (*wanted)(void *self, pid_t pid); /* which process gets it; NULL: all */
     void *self;
 };
 

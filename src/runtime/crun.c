@@ -98,9 +98,9 @@ crun_write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh
     bh_rc rc;
 
     snprintf(path, sizeof path, "%s/config.json", sandbox->bundle);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return bh_err_errno(err, "create %s", path);
+    rc = bh_file_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     bh_buf_init(&out, CONFIG_MAX);
     bh_oci_put(&out, sandbox, &crun->host);
     rc = out.overflow ? bh_err_set(err, BH_FULL, "the job's config.json is too long")

@@ -6,8 +6,8 @@
 
 /* The runtime port on crun.
  *
- * crun builds the namespaces, mounts and identity from our config.json; control groups
- * are ours (runtime/cgroup.h) and crun is started inside them.  All texts are copied. */
+ * crun builds the namespaces, mounts and identity from Bulkhead's config.json; Bulkhead makes the control
+ * groups (runtime/cgroup.h) and starts crun inside them.  All texts are copied. */
 
 struct bh_crun_options {
     const char *program;       /* "crun" */

@@ -103,7 +103,7 @@ oci_put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
                                                 "devpts",
                                                 { "nosuid", "noexec", "newinstance", "ptmxmode=0666",
                                                   "mode=0620", "max=64" } };
-    /* of a namespace that is root's, nobody in a user namespace may mount /sys */
+    /* the namespace is root's, so no process in a user namespace may mount /sys */
     const struct mount_row sys =
         sandbox->sys ? (
             struct mount_row){ "/sys", "bind", sandbox->sys, { "bind", "ro", "nosuid", "noexec", "nodev" } }

@@ -9,7 +9,7 @@
 
 /* The OCI document (config.json) of a sandbox. */
 
-/* Who a job is inside its user namespace: no root, and not the overflow id. */
+/* A job's user inside its user namespace: not root, and not the overflow id. */
 enum { BH_OCI_JOB_UID = 1000, BH_OCI_JOB_GID = 1000, BH_OCI_ID_RANGE = 65536 };
 
 /* What depends on this machine and not on the job. */

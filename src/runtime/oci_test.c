@@ -88,7 +88,8 @@ test_promises(void **state)
         { "linux.uidMappings.0.size", NULL, 65536 },
         { "linux.gidMappings.0.hostID", NULL, 1065536 },
         { "mounts.2.options.5", "max=64", 0 },
-        { "linux.maskedPaths.0", "/proc/c", 0 }, /* the runtime masks only what is shown by none of ours */
+        { "linux.maskedPaths.0", "/proc/c", 0 }, /* the runtime masks only what none of Bulkhead's mounts
+                                                  * shows */
         { "annotations.run.oci.seccomp_bpf_data", NULL, 0 },
     };
     struct bh_sandbox sandbox = oci_test_plain();
@@ -140,7 +141,7 @@ test_namespaces(void **state)
         bh_json_value item = bh_json_at(list, i);
 
         BH_CHECK_STR(wanted[i], bh_json_text(bh_json_get(item, "type"), ""), wanted[i]);
-        BH_CHECK(wanted[i], !bh_json_get(item, "path")); /* a new one, nobody else's */
+        BH_CHECK(wanted[i], !bh_json_get(item, "path")); /* a new one, not shared */
     }
     BH_CHECK_DONE();
 }

@@ -5,9 +5,8 @@
 
 #include "base/time.h"
 
-/* How long something is waited for that takes as long as it is large, while who waits has other
- * work: as long as it gets on, within bounds.  Pure: the clock and what counts as getting on are
- * the caller's. */
+/* How long to wait for work that takes time by its size, while the waiter has other work: as long as it makes
+ * progress, within bounds.  Pure: the clock and the measure of progress are the caller's. */
 
 #define BH_PROGRESS_TIMEOUT (2 * BH_NS_PER_S)      /* without getting on */
 #define BH_PROGRESS_TIMEOUT_MAX (10 * BH_NS_PER_S) /* in any case */

@@ -17,7 +17,7 @@ enum { PATH_SIZE = 512, DEV_PREFIX = 5 }; /* "/dev/" */
 
 struct dev {
     int fd;
-    uid_t owner; /* root of the sandbox, who puts mounts there */
+    uid_t owner; /* root of the sandbox, which mounts there */
 };
 
 /* What exists is of an earlier try of the same start. */
@@ -132,14 +132,16 @@ files_make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err
     return sandbox_files_make_folder(&dev, "shm", err);
 }
 
-/* Of nobody in the sandbox, so that nobody there writes it. */
+/* Owned by an id that is not mapped in the sandbox, so that no process there writes it. */
 static bh_rc
 files_make_nothing(const char *path, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close)
-    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0444, &fd, err);
 
-    return fd < 0 || fchmod(fd, 0444) != 0 ? bh_err_errno(err, "make %s", path) : BH_OK;
+    if (rc != BH_OK)
+        return rc;
+    return fchmod(fd, 0444) == 0 ? BH_OK : bh_err_errno(err, "make %s", path);
 }
 
 bh_rc

@@ -61,9 +61,11 @@ bh_sealed_open(struct bh_sealed_program *sealed, const char *path, int *ret_fd, 
         return BH_OK;
     }
     bh_sealed_close(sealed);
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &of) != 0)
-        return bh_err_errno(err, "open %s", path);
+    rc = bh_file_open(path, O_RDONLY, 0, &file, err);
+    if (rc != BH_OK)
+        return rc;
+    if (fstat(file, &of) != 0)
+        return bh_err_errno(err, "inspect %s", path);
     made = memory();
     rc = made < 0 ? BH_OK : sealed_copy(file, made, of.st_size, path, err);
     if (rc != BH_OK)

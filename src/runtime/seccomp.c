@@ -99,7 +99,7 @@ seccomp_put_allow_if(struct seccomp_program *program, uint32_t value)
     seccomp_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
-/* Other protocols would let any job load kernel modules that nobody uses. */
+/* Other protocols would let any job load kernel modules that are otherwise unused. */
 static const struct {
     uint32_t type, protocols[4];
     uint8_t count;

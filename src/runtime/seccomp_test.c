@@ -169,7 +169,7 @@ test_every_row(void **state)
     BH_CHECK_DONE();
 }
 
-/* All advice but to forget: the page cache is everybody's. */
+/* All advice but to forget: all programs share the page cache. */
 static void
 test_advice(void **state)
 {

@@ -24,7 +24,7 @@ enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, LISTEN_BACKLOG = 128, OUTSIDERS_
 #define MORE_NOTICE_BYTES (UINT64_C(64) << 20) /* contexts and modules differ by less */
 enum { MORE_STATES = 4 };                      /* of a second each: 3 s */
 #define OUTSIDE_NOTICE_NS UINT64_C(3000000000)
-#define OUTSIDE_GONE_NS UINT64_C(2500000000) /* not seen for so long: it has none any more */
+#define OUTSIDE_GONE_NS UINT64_C(2500000000) /* not seen for so long: the process has none */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -33,7 +33,7 @@ struct lease_process {
     struct lease_process *next;
     struct bh_share_lease *lease;
     struct bh_share_watch talk, life;
-    int fd, pidfd; /* -1: does not talk any more; is not known yet */
+    int fd, pidfd; /* -1: no longer connected; not known yet */
     uint32_t pid;
     int slot;           /* -1: has not sent its hello */
     bool active;        /* sent WANT once: answers each time slice's end */
@@ -263,7 +263,7 @@ lease_slot_assign(struct lease_process *process, const struct bh_share_hello *he
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
 
-/* Of a process that cannot be read nobody knows who it is: it is not accused, and may connect again. */
+/* A process that cannot be read cannot be identified: it is not accused, and may connect again. */
 static void
 lease_receive_hello(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {

@@ -68,7 +68,7 @@ struct bh_share_outcome {
 
 struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
-    uint64_t granted_ns, at_ns; /* gpu_ns with the time slice that goes on, and when that was, monotonic */
+    uint64_t granted_ns, at_ns; /* gpu_ns including the present time slice, and when that was, monotonic */
     uint32_t permille;          /* of the last second in which it had its time slice */
     uint32_t weight;            /* as it was opened with: parts of 4200 */
     uint32_t processes, slice;  /* enum bh_time_slice */

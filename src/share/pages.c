@@ -88,10 +88,13 @@ share_pages_map(const char *folder, const char *name, size_t bytes, void **ret_m
     char path[PATH_MAX];
     BH_AUTO(bh_fd_close) int fd = -1;
     void *found;
+    bh_rc rc;
 
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
+    rc = bh_file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, &fd, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "page");
+    if (posix_fallocate(fd, 0, (off_t)bytes) != 0)
         return bh_err_errno(err, "page %s", path);
     found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (found == MAP_FAILED)
@@ -197,8 +200,8 @@ pages_make_usage(void)
     return -1;
 }
 
-/* `ret_outdated`: processes of it go on counting in a page of another version.  While it cannot be told
- * whether one lives, no page is made: it may count in one. */
+/* `ret_outdated`: some of its processes count in a page of another version.  While it is unknown whether such
+ * a process lives, no page is made: it may count in one. */
 static bh_rc
 pages_find_usage(const struct slots *slots, int *ret_fd, bool *ret_outdated, struct bh_err *err)
 {
@@ -239,10 +242,13 @@ pages_map_usage(struct bh_share_pages *pages, struct bh_err *err)
 static int
 pages_open_limits(const char *folder)
 {
+    struct bh_err ignored;
     char path[PATH_MAX];
+    int fd = -1;
 
     snprintf(path, sizeof(path), "%s/limits", folder);
-    return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    (void)!bh_file_open(path, O_RDONLY | O_NOFOLLOW, 0, &fd, &ignored);
+    return fd;
 }
 
 /* Those of another version stay with the processes that have them mapped; a file of this one takes the name.

@@ -49,7 +49,7 @@ bool bh_share_is_mapped(uint32_t pid);
 /* When the process of that number was started.  BH_NOT_FOUND: there is none; another failure says nothing. */
 BH_MUST_USE bh_rc bh_share_started(uint32_t pid, uint64_t *ret_started, struct bh_err *err);
 
-/* Whether the owner of a slot still lives: BH_OK, BH_NOT_FOUND, or it cannot be told. */
+/* Whether the owner of a slot still lives: BH_OK, BH_NOT_FOUND, or a failure when that is unknown. */
 BH_MUST_USE bh_rc bh_share_check_owner(const struct bh_share_owner *owner, struct bh_err *err);
 
 struct bh_share_owner bh_share_pages_owner(const struct bh_share_pages *pages, uint32_t slot);
@@ -64,8 +64,8 @@ int bh_share_pages_assign(struct bh_share_pages *pages, struct bh_share_owner ow
  * page says what cannot be, or does not come to rest; the slot is not given again. */
 bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 
-/* Set the flags of all devices' time slices, counting on, with that end of the time slice: who sees
- * the word sees its end.  Returns the word.  Then wake who waits for them. */
+/* Set the flags of all devices' time slices, counting on, with that end of the time slice: a reader that sees
+ * the word sees its end.  Returns the word.  Then wake the waiters. */
 uint32_t bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
 void bh_share_pages_wake(struct bh_share_pages *pages);
 uint64_t bh_share_pages_until_ns(const struct bh_share_pages *pages);

@@ -267,7 +267,7 @@ static void
 slices_grant(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
     entity->slice = BH_TIME_SLICE_OPEN;
-    entity->whole = false; /* a quantum begins when somebody waits */
+    entity->whole = false; /* a quantum begins when a member waits */
     entity->since_ns = now_ns;
     entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
 }
@@ -293,8 +293,7 @@ slices_be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t no
     entity->stuck = entity->released = false;
 }
 
-/* Whether one that waits should have `holder`'s GPUs when its time is over; and for whom it
- * need not be over. */
+/* Whether a waiting member takes `holder`'s GPUs: at the end of its time, or before it for latency. */
 static bool
 slices_should_end(struct bh_time_slices *slices, struct entity *holder, uint64_t now_ns)
 {
@@ -355,9 +354,9 @@ slices_probe(const struct bh_time_slices *slices, struct entity *entity, uint64_
     entity->probe_ns = now_ns < last_ns ? slices_least(entity->probe_ns, last_ns) : entity->probe_ns;
 }
 
-/* What does not end may wait for what is not submitted yet: a collective of several processes or
- * GPUs, of which the time slice's end cut off a part.  So it goes on beside the others, and now and then
- * it is tried whether it can end.  Not one that is throttled: it gets no more for being stuck. */
+/* A time slice that does not end may wait for work that is not submitted yet: a collective of several
+ * processes or GPUs, of which the end of the time slice cut off a part.  So it continues beside the others,
+ * and is tried again now and then.  Not for a throttled member: it gets no more time for being stuck. */
 static void
 slices_be_stuck(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {

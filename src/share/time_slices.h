@@ -8,22 +8,22 @@
 
 /* Which lease may use shared GPUs when: time slices of their time, in proportion to weights.
  *
- * A member is a lease with shares of one GPU or of several.  It holds a time slice on all of them
- * at once or on none, so that what spans GPUs runs on all or waits on none.  Time slices of two members
- * never meet on a GPU: one ends when all that was submitted in it is done.
+ * A member is a lease with shares of one GPU or of several.  It holds a time slice on all of them at once or
+ * on none, so that work that spans GPUs runs on all or waits on none.  Time slices of two members never meet
+ * on a GPU: one ends when all that was submitted in it is done.
  *
- * What a time slice took is charged by the clock, from its grant to its end, and the next one goes
- * to the one with the least virtual runtime.  So one that submits long kernels, which cannot be stopped, pays
- * with the time slices after; no time slice is lost to one that has nothing to do.  The times are
- * assumed: none was measured on a GPU yet.
+ * The length of a time slice is charged by the clock, from its grant to its end, and the next one goes to the
+ * one with the least virtual runtime.  So a member that submits long kernels, which cannot be stopped, pays
+ * with later time slices; no time slice is lost to one that has nothing to do.  The times are assumed: none
+ * was measured on a GPU yet.
  *
- * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a
- * quantum on an average, longer for the larger weight, and one that stops for a moment keeps
- * it.  It is OPEN, and CONTENDED for a moment each second, so that one that has nothing to do reports it.
- * Where one that is not multiplexed wants one of the same GPUs they share its time as all do.
+ * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a quantum on
+ * an average, longer for the larger weight, and one that stops for a moment keeps it.  It is OPEN, and
+ * CONTENDED for a moment each second, so that one that has nothing to do reports it.  Where one that is not
+ * multiplexed wants one of the same GPUs they share its time as all do.
  *
- * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
- * go back, and after each call bh_time_slices_state says what each member's time slice shall be. */
+ * Nothing here reads a clock or does I/O: times come in, in nanoseconds that never go back, and after each
+ * call bh_time_slices_state says what each member's time slice shall be. */
 struct bh_time_slices;
 
 enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
@@ -34,9 +34,9 @@ enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
 
 struct bh_time_slices_options {
     uint64_t round_ns; /* all that want have a time slice in about so long; 0: 40 ms */
-    uint64_t stuck_ns; /* a time slice that does not end within it no longer keeps others out, and
-                          goes on beside them for as long; 0: 10 s */
-    uint64_t rest_ns;  /* a quantum goes on while its member is idle for no longer; 0: 1 s */
+    uint64_t stuck_ns; /* a time slice that does not end within it no longer keeps others out, and continues
+                        * beside them for as long; 0: 10 s */
+    uint64_t rest_ns;  /* a quantum continues while its member is idle for no longer; 0: 1 s */
 };
 
 struct bh_time_slices_member {
@@ -75,9 +75,9 @@ void bh_time_slices_want(struct bh_time_slices *slices, uint64_t now_ns, uint32_
 /* Nothing of it is left on its GPUs: the end of a time slice that is ENDING, otherwise nothing. */
 void bh_time_slices_drained(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
-/* Nothing of it is left on its GPUs and nothing more comes in this time slice, though it wants: what is
- * left of a time slice that is CONTENDED is too short for what it has to do.  The time slice is over, or,
- * where none that waits comes before it, goes on with another end. */
+/* Nothing of it is left on its GPUs and nothing more comes in this time slice, although it has work: the rest
+ * of a CONTENDED time slice is too short for it.  The time slice is over, or continues with another end where
+ * no waiting member comes before it. */
 void bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* It wants no more: its time slice ends, whatever time it had left; a quantum after the rest that it
@@ -107,10 +107,10 @@ enum bh_time_slice bh_time_slices_state(const struct bh_time_slices *slices, uin
  * latency member may cut short: what is submitted far ahead would keep that one waiting. */
 uint64_t bh_time_slices_until_ns(const struct bh_time_slices *slices, uint32_t index);
 
-/* What it was charged so far, of one GPU's time; a time slice that goes on is not in it. */
+/* What it was charged so far, of one GPU's time, without the present time slice. */
 uint64_t bh_time_slices_used_ns(const struct bh_time_slices *slices, uint32_t index);
 
-/* The same with the time slice that goes on. */
+/* The same with the present time slice. */
 uint64_t bh_time_slices_granted_ns(const struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* Whether its time slice did not end in time, so that others run beside it.  Its state is CONTENDED then,

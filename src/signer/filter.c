@@ -52,7 +52,7 @@ filter_put(struct signer_filter_program *program, uint16_t code, uint32_t k)
     program->code[program->count++] = (struct sock_filter){ .code = code, .k = k };
 }
 
-/* Return `action` when the test holds for what was loaded, else go on behind it. */
+/* Return `action` when the test holds for the loaded value, else continue behind it. */
 static void
 put_return_if(struct signer_filter_program *program, uint16_t test, uint32_t value, uint32_t action)
 {

@@ -62,7 +62,7 @@ signer_find_user(const char *text, struct signer_arguments *ret)
     return entry != NULL;
 }
 
-/* The exit status, or -1 to go on. */
+/* The exit status, or -1 to continue. */
 static int
 signer_parse(int argc, char **argv, struct signer_arguments *ret)
 {

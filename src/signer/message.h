@@ -22,7 +22,7 @@ enum {
     "log from now on, write 0 into audit.signed and start again"
 
 enum bh_signer_verb {
-    BH_SIGNER_HELLO, /* who are you, and how far did you sign? */
+    BH_SIGNER_HELLO, /* your identity, and how far did you sign? */
     BH_SIGNER_CHECK, /* does this tree continue what you signed?  BH_CONFLICT: it does not */
     BH_SIGNER_SIGN,  /* as CHECK, and sign it */
     BH_SIGNER_VERBS

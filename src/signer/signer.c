@@ -32,7 +32,8 @@ signer_expects_old(const struct bh_signer *signer)
     return signer->own.count == 2 && signer_same(signer->own.keys[0], signer->public_key);
 }
 
-/* Both sign until --retire: without the old one, or by another, who trusts it would find nothing. */
+/* Both sign until --retire: without the old key, or with another one, a verifier that trusts it would find no
+ * signature. */
 static bh_rc
 signer_refuse_old(const char *path, const char *what, struct bh_err *err)
 {
@@ -300,8 +301,8 @@ signer_extend(const struct bh_signer *signer, const struct bh_signer_request *qu
     return signer_refuse_root(has_watermark, err);
 }
 
-/* With the first signature, not at the start: who asks for one has found the key to be the right one
- * (bulkheadd holds it against audit.vkey), also in a folder of before. */
+/* With the first signature, not at the start: the daemon asks for one after it has found the key to be the
+ * right one (it compares it with audit.vkey), also in an older folder. */
 static bh_rc
 signer_bind_key(struct bh_signer *signer, struct bh_err *err)
 {

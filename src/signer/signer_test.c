@@ -331,7 +331,7 @@ copy(struct fixture *f, const char *from, const char *to)
     assert_int_equal(bh_file_replace(path, bytes.bytes, bytes.length, 0600, &f->err), BH_OK);
 }
 
-/* A flipped bit makes another good key, which nobody trusts.  With `turned` two keys sign. */
+/* A flipped bit makes another good key, which no verifier trusts.  With `turned` two keys sign. */
 static void
 a_key_that_is_another(void **state)
 {

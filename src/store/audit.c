@@ -127,9 +127,8 @@ audit_read_size(void *self, const struct bh_checkpoint_row *row)
     return true;
 }
 
-/* How many records the store must hold: those of its newest checkpoint, and those up to
- * its newest record, should one be missing in between.  Asked before the walk, because
- * bulkheadd may go on writing meanwhile. */
+/* How many records the store must hold: those of its newest checkpoint, and those up to its newest record,
+ * should one be missing in between.  Asked before the walk, because bulkheadd may write meanwhile. */
 static bh_rc
 audit_find_expected(struct audit_walk *walk, uint64_t *ret_expected)
 {

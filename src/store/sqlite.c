@@ -23,12 +23,13 @@ sqlite_lock(struct bh_sqlite *store, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     char path[4096], pid[32] = "";
+    bh_rc rc;
 
     if (snprintf(path, sizeof path, "%s.lock", store->path) >= (int)sizeof path)
         return bh_err_set(err, BH_INVALID, "path of the store is too long");
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return bh_err_errno(err, "open %s", path);
+    rc = bh_file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK)
             return bh_err_errno(err, "lock %s", path);
@@ -43,6 +44,21 @@ sqlite_lock(struct bh_sqlite *store, struct bh_err *err)
         return bh_err_errno(err, "write %s", path);
     store->lock_fd = bh_fd_steal(&fd);
     return BH_OK;
+}
+
+/* SQLite waits at a FIFO. */
+static bh_rc
+sqlite_check_files(const struct bh_sqlite *store, struct bh_err *err)
+{
+    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
+    char path[4096];
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; i < BH_COUNT(endings) && rc == BH_OK; i++) {
+        snprintf(path, sizeof path, "%s%s", store->path, endings[i]);
+        rc = bh_file_check(path, err);
+    }
+    return rc;
 }
 
 static bh_rc
@@ -65,6 +81,7 @@ sqlite_open_writer(struct bh_sqlite *store, struct bh_err *err)
     rc = bh_sqlite_migrate(store->writer, err);
     if (rc != BH_OK)
         return rc;
+    bh_sqlite_keep_files(store);
     return bh_sqlite_checkpointer_start(store, err);
 }
 
@@ -179,7 +196,9 @@ static const struct bh_store_ops sqlite_ops = {
     .erase_jobs = bh_sqlite_erase_jobs,
     .erase_name = bh_sqlite_erase_name,
     .scrub = bh_sqlite_scrub,
+    .check_files = bh_sqlite_check_files,
     .check_rows = bh_sqlite_check_rows,
+    .count_rows = bh_sqlite_count_rows,
     .get_meta = bh_sqlite_get_meta,
     .get_text = bh_sqlite_get_text,
     .get_job = bh_sqlite_get_job,
@@ -212,7 +231,10 @@ bh_store_sqlite_open(const char *path, enum bh_store_mode mode, const struct bh_
     BH_ASSERT(store->path);
     bh_mutex_init(&store->mutex, BH_LOCK_READERS);
     bh_condition_init(&store->freed);
-    rc = mode == BH_STORE_WRITE ? sqlite_open_writer(store, err) : sqlite_open_for_reading(store, mode, err);
+    rc = sqlite_check_files(store, err);
+    if (rc == BH_OK)
+        rc = mode == BH_STORE_WRITE ? sqlite_open_writer(store, err)
+                                    : sqlite_open_for_reading(store, mode, err);
     if (rc != BH_OK) {
         sqlite_store_close(store);
         return rc;

@@ -3,8 +3,8 @@
 
 #include "ports/store.h"
 
-/* The store in one SQLite file (WAL, synchronous=FULL): one writer connection for the
- * owner thread and a small pool of readers for everybody. */
+/* The store in one SQLite file (WAL, synchronous=FULL): one writer connection for the owner thread and a
+ * small pool of readers for all other threads. */
 struct bh_crypto_ops;
 
 enum bh_store_mode {

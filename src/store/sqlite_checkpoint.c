@@ -2,10 +2,9 @@
 
 #include "store/sqlite_internal.h"
 
-/* Copying the log into the database takes writes and two flushes.  A thread of its own
- * does it while commits go on.  The log starts over only once all of it was copied, so
- * in the end a commit must copy what the thread has not yet: little, because the thread
- * comes more often towards the end. */
+/* Copying the log into the database takes writes and two flushes.  A separate thread does it while commits
+ * continue.  The log starts over only once all of it was copied, so in the end a commit must copy what the
+ * thread has not yet: little, because the thread comes more often towards the end. */
 enum {
     THREAD_PAGES = 1000,  /* the thread copies each time that the log has grown by this */
     FINAL_PAGES = 4000,   /* from here on it copies */

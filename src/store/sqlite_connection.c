@@ -65,6 +65,8 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
                             "ORDER BY seq",
     [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq >= ? ORDER BY seq",
     [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
+    [BH_SQL_COUNT_RECORDS] = "SELECT count(*) FROM records",
+    [BH_SQL_COUNT_JOBS] = "SELECT count(*) FROM jobs",
     [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone, key, record FROM names ORDER BY kind, id",
     [BH_SQL_LIST_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY id",
     [BH_SQL_LIST_TOKENS_OF] = "SELECT " TOKEN_COLUMNS " FROM tokens WHERE principal_id = ? ORDER BY id",

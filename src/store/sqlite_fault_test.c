@@ -180,7 +180,7 @@ each_call_fails_once(void **state)
     BH_CHECK_DONE();
 }
 
-/* A disk that stays broken: nobody knows what a crash would leave, and that is said. */
+/* A disk that stays broken: it is unknown what a crash would leave, and the result says so. */
 static void
 broken_disk_is_uncertain(void **state)
 {

@@ -46,6 +46,8 @@ enum bh_sql_statement {
     BH_SQL_LIST_RECORDS,
     BH_SQL_LIST_HASHES,
     BH_SQL_LAST_RECORD,
+    BH_SQL_COUNT_RECORDS,
+    BH_SQL_COUNT_JOBS,
     BH_SQL_LIST_NAMES,
     BH_SQL_LIST_TOKENS,
     BH_SQL_LIST_TOKENS_OF,
@@ -155,8 +157,11 @@ struct bh_sqlite_checkpointer {
     bool wanted, stop;
 };
 
+enum { BH_SQLITE_FILES = 2 };
+
 struct bh_sqlite {
-    bool snapshot; /* the one reader stays in one transaction */
+    uint64_t inodes[BH_SQLITE_FILES]; /* of its files; fixed when the writer is open, 0: reading only */
+    bool snapshot;                    /* the one reader stays in one transaction */
     const struct bh_crypto_ops *crypto;
     char *path;
     int lock_fd; /* -1: reading only */
@@ -174,6 +179,12 @@ struct bh_sqlite {
     struct bh_sql *idle[BH_STORE_READERS_MAX];
     unsigned idle_count, open_count;
 };
+
+/* ---- sqlite_files.c ---- */
+
+/* The writer is open: its files are the ones to be there from now on. */
+void bh_sqlite_keep_files(struct bh_sqlite *store);
+bh_rc bh_sqlite_check_files(void *self, struct bh_err *err);
 
 /* sqlite_checkpoint.c: begin to copy the log as the writer commits; end it before the
  * writer closes. */
@@ -239,6 +250,7 @@ bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_recor
                              struct bh_err *err);
 bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                             struct bh_err *err);
+bh_rc bh_sqlite_count_rows(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
 bh_rc bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err);
 bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,

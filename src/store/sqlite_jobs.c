@@ -168,7 +168,7 @@ jobs_walk_end_auto(struct job_walk *walk)
 
     if (!walk->reader)
         return;
-    /* Ending a view that only read cannot fail in a way that anyone could act on. */
+    /* A failure to end a view that only read has no consequence. */
     if (!walk->store->snapshot && !sqlite3_get_autocommit(walk->reader->db)
         && bh_sql_use(walk->reader, BH_SQL_COMMIT, &use, &err) == BH_OK)
         (void)!bh_sql_run(&use, &err);

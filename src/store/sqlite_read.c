@@ -211,6 +211,25 @@ bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 }
 
 bh_rc
+bh_sqlite_count_rows(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err)
+{
+    static const enum bh_sql_statement counts[BH_STORE_NUMBERED] = {
+        [BH_STORE_RECORDS] = BH_SQL_COUNT_RECORDS,
+        [BH_STORE_JOBS] = BH_SQL_COUNT_JOBS,
+    };
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    bh_rc rc = read_query_begin(&query, self, counts[table], err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = read_query_row(&query, "count of rows", err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_count = bh_sql_u64(&query.use, 0);
+    return BH_OK;
+}
+
+bh_rc
 bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };

@@ -2,11 +2,15 @@
 
 enum { READER_CACHE_KIB = 256 };
 
+/* Of what the writer writes: not of what was put in its place. */
 static bh_rc
-open_reader(const struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err)
+open_reader(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err)
 {
     const struct bh_sql_options options = { SQLITE_OPEN_READONLY, READER_CACHE_KIB };
+    bh_rc rc = bh_sqlite_check_files(store, err);
 
+    if (rc != BH_OK)
+        return err->rc = BH_UNAVAILABLE;
     return bh_sql_open(store->path, &options, ret_reader, err);
 }
 

@@ -81,8 +81,8 @@ static const char *const migrations[] = {
     "UPDATE texts SET tenant_id = jobs.tenant_id, bytes = length(CAST(texts.text AS BLOB)) "
     "FROM jobs WHERE texts.digest = jobs.spec;"
     "CREATE INDEX texts_by_tenant ON texts (tenant_id, bytes) WHERE tenant_id > 0;",
-    /* A sealed text says itself which key sealed it (audit/sealed.h): there is nothing to be kept
-     * in step.  What destroyed keys left behind counts against its tenant, and no one can read it. */
+    /* A sealed text names the key that sealed it (audit/sealed.h), so no second column must be kept equal.  A
+     * text whose key was destroyed counts against its tenant, and cannot be read. */
     "ALTER TABLE texts ADD COLUMN key INTEGER NOT NULL AS ("
     "  CASE WHEN tenant_id > 0 AND text GLOB '{\"c\":\"*\",\"k\":\"[0-9]*\",\"n\":\"*\"}'"
     "  THEN CAST(substr(text, instr(text, '\",\"k\":\"') + 7) AS INTEGER) ELSE 0 END) VIRTUAL;"

@@ -289,8 +289,8 @@ put_sealed(struct fixture *f, uint32_t tenant, const char *key, bool job)
                             &(struct bh_text_row){ row.spec, tenant, { item.bytes, item.length } }, &f->err));
 }
 
-/* Keys 2 and 3 of tenant 6, of which 2 was destroyed, each with a job's specification; and what it
- * sealed that is counted against nobody. */
+/* Keys 2 and 3 of tenant 6, of which 2 was destroyed, each with a job's specification; and a sealed text that
+ * counts against no tenant. */
 static void
 put_keys_and_texts(struct fixture *f)
 {
@@ -386,7 +386,7 @@ commit_for_ever(const struct fixture *f, uint64_t first, int out)
             _exit(2);
 }
 
-/* The last number that the child told before it was killed after `delay`. */
+/* The last number that the child reported before it was killed after `delay`. */
 static uint64_t
 kill_while_committing(const struct fixture *f, uint64_t first, bh_ns delay)
 {
@@ -427,7 +427,7 @@ sqlite_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
-/* What was told is there, and nothing has a gap: at most one more that was not told. */
+/* What was reported is there, and nothing has a gap: at most one more that was not reported. */
 static void
 survives_kills(void **state)
 {

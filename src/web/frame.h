@@ -30,7 +30,7 @@ enum bh_section {
 struct bh_page_frame {
     const char *title;
     const char *site;    /* the site's name, in the header */
-    const char *account; /* who is signed in; NULL: no one yet */
+    const char *account; /* who is signed in; NULL: not signed in */
     const char *csrf;    /* token for every form of the page; NULL where there is none */
     enum bh_notice notice;
     bool passkeys; /* the page needs passkey.js */

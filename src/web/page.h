@@ -98,9 +98,9 @@ uint64_t bh_api_response_number(const struct bh_api_response *response, const ch
 /* Send the browser on, with a notice for the page it comes to. */
 void bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice);
 
-/* The API refused: to the sign-in when the session is none any more, to /again when a
- * second factor is asked for, else back to `path` with the notice that fits the status, or
- * `refused` where the API says that something did not match. */
+/* The API refused: send the browser to the sign-in when the session is over, to /again when a second factor
+ * is asked for, else back to `path` with the notice that fits the status, or `refused` where the API says
+ * that something did not match. */
 void bh_page_refuse(struct bh_page *page, const struct bh_api_response *response, const char *path,
                     enum bh_notice refused);
 
@@ -115,8 +115,8 @@ void bh_page_sign_out(struct bh_page *page);
 /* Send the browser to sign in, and back to this page afterwards. */
 void bh_page_require_sign_in(struct bh_page *page);
 
-/* What the browser keeps while it is at a provider: the sign-in's id and where to continue.
- * `text` NULL: nothing any more. */
+/* What the browser keeps while it is at a provider: the sign-in's id and where to continue.  `text` NULL:
+ * remove it. */
 void bh_page_store_login(struct bh_page *page, const char *text);
 
 /* That text in `ret_text`; false when there is none. */

@@ -76,7 +76,7 @@ account_read_tokens(bh_json_value list, const char *account, struct bh_token_vie
     return count;
 }
 
-/* "corp, with a code": who vouched, and what was shown. */
+/* "corp, with a code": the issuer, and the factor that was shown. */
 static const char *
 account_how_of(bh_json_value row, struct bh_arena *arena)
 {
@@ -111,7 +111,7 @@ account_read_sessions(bh_json_value list, struct bh_arena *arena, struct bh_sess
     return count;
 }
 
-/* The session is none any more: the cookie goes, and the person signs in again. */
+/* The session is over: remove the cookie, and let the user sign in again. */
 static bool
 account_handler_is_over(struct bh_page *page, const struct bh_api_response *response)
 {
@@ -300,7 +300,7 @@ bh_post_recovery(struct bh_page *page)
         account_handler_finish(page, &response, BH_NOTICE_NONE, BH_NOTICE_REFUSED);
 }
 
-/* ---- password, and showing again who one is ---- */
+/* ---- password, and confirming the user ---- */
 
 static void
 account_put_password(struct bh_page *page, uint32_t status, enum bh_notice notice)
@@ -348,7 +348,7 @@ bh_post_password(struct bh_page *page)
         account_put_password(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
 }
 
-/* Who vouched for this session; "" for an account of this site. */
+/* The issuer of this session; "" for an account of this site. */
 static const char *
 account_issuer_of(bh_json_value list)
 {

@@ -5,10 +5,9 @@
 #include "web/signin_pages.h"
 #include "web/page.h"
 
-/* `bulkhead login`: its user says yes or no here, and the browser takes the answer to a
- * listener that the command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there
- * is good only for who knows the challenge's verifier, which never leaves the command line.
- */
+/* `bulkhead login`: its user says yes or no here, and the browser takes the answer to a listener that the
+ * command line keeps open on 127.0.0.1 (RFC 8252, 7.3).  What is taken there is good only with the
+ * challenge's verifier, which never leaves the command line. */
 
 enum { CHALLENGE = 43, STATE_MAX = 128, HOST_MAX = 120 };
 
@@ -22,8 +21,8 @@ command_line_handler_is_word(const char *text, size_t most)
     return length > 0 && length <= most && text[length] == '\0';
 }
 
-/* What the command line put into the address, which a stranger may have made; false when it
- * is not such. */
+/* The command line's parameters in the address, which an attacker may have made; false when they are not
+ * well-formed. */
 static bool
 read_command_line(const struct bh_page *page, struct bh_command_line_view *ret_view, uint16_t *ret_port)
 {

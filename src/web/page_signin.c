@@ -116,8 +116,8 @@ bh_post_signin_options(struct bh_page *page)
     bh_page_forward(page, BH_POST, "/v1/sign-in/challenge");
 }
 
-/* The script's answer is the body that the API takes: its reader is as strict as any of
- * ours would be. */
+/* The script's answer is the body that the API takes: the API's reader is as strict as any of the pages'
+ * own. */
 void
 bh_post_signin_passkey(struct bh_page *page)
 {
@@ -264,7 +264,7 @@ bh_show_enroll(struct bh_page *page)
     signin_put_enroll(page, 200, BH_NOTICE_NONE);
 }
 
-/* Where no account is known yet, it is the first admin who comes. */
+/* Without any account, the user is the first admin. */
 static bool
 signin_is_first(struct bh_page *page)
 {

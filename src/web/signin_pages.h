@@ -6,7 +6,7 @@
 /* The pages on the way in and out.  Pure: a struct says what to show, HTML comes out.
  * Titles are the pages' own: `frame.title` is set here. */
 
-/* Who can vouch for users: an identity provider of the site file. */
+/* An identity provider of the site file. */
 struct bh_signin_issuer {
     const char *id;   /* what the form posts */
     const char *name; /* "Example University" */
@@ -29,7 +29,7 @@ void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 struct bh_step_up_view {
     struct bh_page_frame frame;
     bool passkey, code;
-    const char *issuer; /* who vouched for this session; "" */
+    const char *issuer; /* the session's issuer; "" */
     const char *next;   /* "" */
 };
 void bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view);

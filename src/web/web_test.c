@@ -1,4 +1,4 @@
-/* The pages before an API that says what a row tells it to. */
+/* The pages before an API whose answers a row gives. */
 #include "web/web.h"
 
 #include "base/test.h"

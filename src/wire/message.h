@@ -95,8 +95,8 @@ struct bh_msg_network {
 /* What a job's standard streams are, apart from the log that has all its output. */
 enum bh_stdio {
     BH_STDIO_NONE,     /* an empty input */
-    BH_STDIO_PIPE,     /* input from who is attached */
-    BH_STDIO_TERMINAL, /* a terminal: input and output from and to who is attached */
+    BH_STDIO_PIPE,     /* input from attached clients */
+    BH_STDIO_TERMINAL, /* a terminal: input and output from and to attached clients */
     BH_STDIOS
 };
 

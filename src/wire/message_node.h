@@ -157,7 +157,7 @@ enum bh_scrub_result {
     BH_SCRUB_RESULTS
 };
 
-/* Who had memory of the partition since it was last clean, or what scrubs of other partitions left out. */
+/* A tenant that may have bytes in the partition's memory: since the last scrub, or in gaps of scrubs. */
 struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
     uint64_t job;    /* its last one there; 0 none */
@@ -192,7 +192,7 @@ struct bh_msg_health {
     char gpu[BH_UUID_MAX];
     uint32_t fault, xid, gi; /* gi 0xffffffff: the whole GPU */
     uint64_t at_ns;          /* when it happened, or was seen */
-    uint64_t partition;      /* our partition that is that instance; 0: none */
+    uint64_t partition;      /* the node's partition that is that instance; 0: none */
     uint32_t recovery;       /* enum bh_gpu_recovery as the driver says; others: not known */
     uint32_t sign;           /* enum bh_health_rule */
     char why[200];

@@ -7,15 +7,15 @@
 
 #include "base/err.h"
 
-/* Frames of an interactive stream: between `bulkhead` and the program that serves the
- * stream on the node.  bulkheadd stands between them and passes bytes on.
+/* Frames of an interactive stream: between `bulkhead` and the program that serves the stream on the node.
+ * bulkheadd stands between them and passes bytes on.
  *
  *   u8 kind, u24 length of the payload, payload
  *
- * all little-endian.  It is what follows the 101 of `Upgrade: bulkhead-stream`, docs/interactive.md
- * has the sequence.  Output is held back by the connection itself: who does not read is not
- * written to.  Input has a credit, so that a signal is never stuck behind input that the job
- * does not take: the client sends no more STDIN bytes than READY and CREDIT granted it. */
+ * all little-endian.  It is what follows the 101 of `Upgrade: bulkhead-stream`, docs/interactive.md has the
+ * sequence.  Output is held back by the connection itself: a client that does not read is not written to.
+ * Input has a credit, so that a signal is never stuck behind input that the job does not take: the client
+ * sends no more STDIN bytes than READY and CREDIT granted it. */
 
 enum {
     BH_STREAM_HEADER = 4,

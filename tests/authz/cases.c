@@ -165,7 +165,7 @@ draw_presence(struct world *w)
     return presence;
 }
 
-/* Somebody, and print who. */
+/* Draw a principal, and print which. */
 static struct bh_subject
 draw_subject(struct world *w, const char *wanted)
 {

@@ -50,7 +50,7 @@ busy_now(const struct bh_device *device, struct bh_arena *arena, const char *gpu
     return samples->count;
 }
 
-/* Until somebody is, or it has ended: a sanitizer's library is not for burn. */
+/* Until a process is busy, or this one has ended: a sanitizer's library is not for burn. */
 static uint32_t
 await_busy(const struct bh_device *device, struct bh_arena *arena, const char *gpu,
            struct bh_device_samples *samples, pid_t pid)

@@ -321,8 +321,8 @@ test_set_mig(void **state)
     server_end(&f);
 }
 
-/* A compute instance that cannot be made takes its GPU instance along; one that cannot
- * be taken back is told, seen by scan, and can be destroyed later. */
+/* A compute instance that cannot be made takes its GPU instance along; one that cannot be undone is reported,
+ * seen by scan, and can be destroyed later. */
 static void
 test_half_made(void **state)
 {
@@ -351,7 +351,7 @@ test_half_made(void **state)
     server_end(&f);
 }
 
-/* An instance in use: who uses it is listed, and named to whom wants it gone. */
+/* An instance in use: its users are listed, and named in the refusal to destroy it. */
 static void
 test_in_use(void **state)
 {

@@ -139,7 +139,7 @@ reach(uint32_t slot, int space, struct bh_testbed_traffic traffic)
     return answer;
 }
 
-/* ---- who reaches whom ---- */
+/* ---- which jobs reach which ---- */
 
 static void
 test_tenants(void **state)
@@ -321,7 +321,7 @@ test_forgeries(void **state)
         if (!came) {
             kill(server, SIGKILL);
             bh_testbed_wait(server);
-            /* what the kernel does not take for IP is counted by nobody */
+            /* no counter has frames that the kernel does not take for IP */
             BH_CHECK_EQ("counted", counters(0).denied_packets, before + !cases[i].ipv6);
         }
     }
@@ -330,7 +330,7 @@ test_forgeries(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nobody is asked for hardware addresses, so nobody can lie about them. */
+/* Hardware addresses are never asked for, so a false answer has no effect. */
 static int
 has_arp(const void *self)
 {

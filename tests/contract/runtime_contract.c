@@ -258,8 +258,8 @@ test_freeze(void **state)
     BH_CHECK_DONE();
 }
 
-/* Version 1 leaves a process that is caught waiting in vfork(2) unfrozen, about once in
- * 60 times here; nobody notices unless it is tried often. */
+/* Version 1 leaves a process that is caught waiting in vfork(2) unfrozen, about once in 60 times here; only
+ * many tries show it. */
 static void
 test_freeze_forker(void **state)
 {

@@ -201,8 +201,10 @@ lists_records(void **state)
     struct fixture *f = *state;
     uint8_t hash[32], want[32];
     char leaf[64];
-    uint64_t seq = 99;
+    uint64_t seq = 99, count = 99;
 
+    MUST(f, count_rows, BH_STORE_RECORDS, &count);
+    BH_CHECK_EQ("none", count, 0);
     BH_CHECK_EQ("empty", CALL(f, last_record, &seq), BH_NOT_FOUND);
     BH_CHECK_EQ("untouched", seq, 99);
     for (uint64_t i = 0; i < 300; i++) {
@@ -216,6 +218,8 @@ lists_records(void **state)
     }
     MUST(f, last_record, &seq);
     BH_CHECK_EQ("last", seq, 299);
+    MUST(f, count_rows, BH_STORE_RECORDS, &count);
+    BH_CHECK_EQ("count", count, 300);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct seen seen = { .first = rows[i].first, .most = rows[i].most };
 
@@ -245,6 +249,7 @@ prunes_records(void **state)
     };
     struct fixture *f = *state;
     struct seen seen = { .most = UINT64_MAX };
+    uint64_t count = 0;
     char leaf[64];
 
     begin(f);
@@ -269,6 +274,8 @@ prunes_records(void **state)
     seen = (struct seen){ .most = UINT64_MAX };
     MUST(f, list_hashes, 0, see_hash, &seen);
     BH_CHECK_EQ("hashes", seen.count, 10);
+    MUST(f, count_rows, BH_STORE_RECORDS, &count);
+    BH_CHECK_EQ("rows", count, 10);
     BH_CHECK("are what they were", !seen.wrong);
     BH_CHECK_DONE();
 }

@@ -107,6 +107,7 @@ bh_contract_keeps_a_whole_job(void **state)
         .exit_status = -1,
         .spec = { { 5, [31] = 6 } },
     };
+    uint64_t count = 7;
 
     begin(f);
     MUST(f, put_job, &row);
@@ -118,6 +119,8 @@ bh_contract_keeps_a_whole_job(void **state)
     MUST(f, put_job, &row);
     commit(f);
     MUST(f, get_job, row.job, check_whole_job, &row);
+    MUST(f, count_rows, BH_STORE_JOBS, &count);
+    BH_CHECK_EQ("rows", count, 1);
     BH_CHECK_EQ("unknown", CALL(f, get_job, 1, check_whole_job, &row), BH_NOT_FOUND);
     BH_CHECK_DONE();
 }

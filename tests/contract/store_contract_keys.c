@@ -73,7 +73,7 @@ put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint8_t text)
     MUST(f, put_job, &row);
 }
 
-/* Whom they count against; jobs of others may have them, too. */
+/* The tenant that they count against; jobs of others may have them, too. */
 enum { TEXTS_TENANT = 1 };
 
 static uint64_t
@@ -237,8 +237,8 @@ bh_contract_erases_jobs(void **state)
     BH_CHECK_DONE();
 }
 
-/* All that a key sealed goes, whatever it is, of this transaction and of those before; what others
- * sealed, what nobody did and what is no tenant's stays. */
+/* All that a key sealed goes, whatever it is, of this transaction and of those before; what other keys
+ * sealed, what is not sealed and what is no tenant's stays. */
 void
 bh_contract_erases_sealed_texts(void **state)
 {

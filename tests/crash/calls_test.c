@@ -1,10 +1,10 @@
-/* Each call that changes a file fails, in turn: once, or from then on; by a broken disk or a
- * full one.  Meanwhile the daemon's core carries out one command, with a checkpoint due, and
- * a snapshot, too, for the first.  No effect may be without its record:
+/* Each call that changes a file fails, in turn: once, or from then on; by a broken disk or a full one.
+ * Meanwhile the daemon's core carries out one command, with a checkpoint due, and a snapshot, too, for the
+ * first.  No effect may be without its record:
  *
  *   what failed has left nothing: no record, no token, no tenant gone, nothing for the node;
  *   what a crash then leaves is the state before or the state after, whole, and the former
- *     when the caller was told that it failed, the latter when he was told that it is done;
+ *     when the answer was that it failed, the latter when the answer was that it is done;
  *   the same command succeeds once the disk works again. */
 
 #include "tests/crash/left.h"
@@ -195,7 +195,7 @@ run_batch(size_t command)
     if (rc == BH_OK || rc == BH_UNCERTAIN)
         return rc;
     assert_true(bh_core_is_fatal(rc));
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     return rc;
 }
 

@@ -154,7 +154,7 @@ def check_jobs(site, load, jobs, found):
 
 
 def lost_keepers(site):
-    """Jobs whose keeper died: how far such a run came nobody knows, and it is begun again."""
+    """Jobs whose keeper died: how far such a run came is unknown, and it is begun again."""
     leaves = site.leaves()
     owner = {d["lease"]: d["job"] for r in leaves for d in r.get("do") or [] if "lease" in d and "job" in d}
     ends = [(r.get("ev") or {}).get("ended") or {} for r in leaves]
@@ -168,7 +168,7 @@ def check_job(site, job, preempted, found):
     found.check("every start is another", len(set(starts)) == len(starts), name, starts)
     if job["state"] == "completed":
         found.check("completed ran to its end", ends[-1:] == starts[-1:] and len(ends) >= 1, name, log[-100:])
-    # one that was told to make way may come to its end all the same, and runs again
+    # a job that was preempted may come to its end all the same, and runs again
     found.check("no run that came to its end is repeated", preempted or len(ends) <= 1, name, starts, ends, job["restarts"])
     for run in log.split("start ")[1:]:
         lines = [int(n) for n in re.findall(r"^line (\d+)$", run, re.M)]

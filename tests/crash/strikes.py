@@ -141,7 +141,7 @@ class Killer:
             self.signal(pid, signal.SIGCONT)
         return pid
 
-    # ---- whom ----
+    # ---- the victims ----
     def send(self, words, number, seconds=0.0):
         """A signal for one of the site's processes with these words in its command; its pid, or None."""
         until = time.monotonic() + seconds

@@ -25,7 +25,7 @@ FAULTS = {
     "grants of a tenant reach below": "below",
     "a name that begins like a tenant's is not below it": "prefix",
     "\"*\" is every tenant": "star",
-    "a principal's grant is nobody else's": "principal",
+    "a principal's grant is no other principal's": "principal",
     "a role must be held": "role",
     "a role is held on the job's tenant or above": "role_place",
     "a group's role does not count": "group",

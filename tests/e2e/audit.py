@@ -60,6 +60,30 @@ def verified(site):
 
 
 @tap.test()
+def rows_gone(site):
+    "rows that are gone are found through the API, too, also when a table has none left; what is not compared is said"
+    busy(site)
+    place = site.dir / "state/bulkhead.db"
+    said = site.cli("erin", "audit", "verify", "--vkey", key_of(site), check=0).stdout
+    contains("what is not compared", said, "not compared: jobs that have not ended, tokens, the site file in force; `bulkhead audit verify --store`")
+    equal("of a store all is", "not compared" in verify(site, copy_of(site)).stdout, False)
+    for table, change, gone in (("jobs", "delete from jobs", "job 1 is missing in the table"),
+                                ("jobs", "delete from jobs where job = 2", "job 2 is missing in the table"),
+                                ("names", "delete from names", "principal 1 is missing in the table"),
+                                ("documents", "delete from documents", "is missing in the table")):
+        with contextlib.closing(sqlite3.connect(place, isolation_level=None)) as db:
+            rows = db.execute(f"select * from {table}").fetchall()
+            db.execute(change)
+            done = site.cli("erin", "audit", "verify", "--vkey", key_of(site))
+            db.execute(f"delete from {table}")
+            db.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", rows)
+        equal(f"{change}: {done.stdout}{done.stderr}", done.returncode, 1)
+        contains(change, done.stdout, gone)
+    unchecked = json.loads(site.cli("erin", "audit", "verify", "-o", "json", "--vkey", key_of(site), check=0).stdout)["unchecked"]
+    equal("for programs", unchecked, ["jobs that have not ended", "tokens", "the site file in force"])
+
+
+@tap.test()
 def ended_last(site):
     "a job whose end is the last record is compared like the others, through the API as by the store's file"
     for _ in range(2):
@@ -208,7 +232,7 @@ def rolled_back(site):
 
 @tap.test()
 def formless_row(site):
-    "bulkheadd refuses to start on a store with a row that has no form, and names it; before, nobody's jobs could be listed then"
+    "bulkheadd refuses to start on a store with a row that has no form, and names it; before, no jobs could be listed then"
     site.announce("cannot continue")
     busy(site)
     site.stop(site.daemon)
@@ -240,7 +264,7 @@ def in_memory(pid, what):
 
 @tap.test()
 def apart(site):
-    "the signing key is in the signer's memory and nowhere in bulkheadd's; nobody else may look there"
+    "the signing key is in the signer's memory and nowhere in bulkheadd's; no other process may read it"
     busy(site)
     key = (site.dir / "state/audit.key").read_bytes()
     signer, = site.processes("bulkhead-signer")
@@ -399,6 +423,33 @@ def open_folder(site):
     return place
 
 
+def both_judge_proofs(site, lines):
+    """Both verifiers have the same status for each file in a proof's place: 1 it does not hold, 3 it is none, 5 it is missing."""
+    blank, digit = lines.index("\n"), "A" if lines[3][0] != "A" else "B"
+    note = lines[blank + 1:]
+    signature = note[-1]
+    for what, text, status in (
+            ("as it was", lines, 0), ("another hash", [*lines[:3], digit + lines[3][1:], *lines[4:]], 1),
+            ("another index", [*lines[:2], "index 6\n", *lines[3:]], 1), ("nothing", [], 3), ("its first line", lines[:1], 3),
+            ("prose", ["a proof\n"], 3), ("no index", [*lines[:2], *lines[3:]], 3), ("an index with a zero", [*lines[:2], "index 05\n", *lines[3:]], 3),
+            ("no record", [lines[0], *lines[2:]], 3), ("a record that is no base 64", [lines[0], "extra ä\n", *lines[2:]], 3),
+            ("a short hash", [*lines[:3], "QUJD\n", *lines[4:]], 3), ("no checkpoint", lines[:blank + 1], 3),
+            ("no signature", lines[:-1], 3), ("a signature that is none", [*lines[:-1], "a signature\n"], 3),
+            ("a short signature", [*lines[:-1], signature.split()[0] + " " + signature.split()[1] + " QUJD\n"], 1),
+            ("another's signature", [*lines[:-1], signature.replace(signature.split()[1], "another.example")], 1),
+            ("another size", [*lines[:blank + 2], "7\n", *note[2:]], 1)):
+        file = site.dir / "judged.tlog-proof"
+        file.write_text("".join(text))
+        first = site.cli(None, "audit", "check", str(file), "--vkey", key_of(site))
+        other = second("--proof", file, "--vkey", key_of(site))
+        equal(f"{what}: {first.stdout}{first.stderr}{other.stdout}{other.stderr}", (first.returncode, other.returncode), (status, status))
+    equal("no file", second("--proof", site.dir / "nothing", "--vkey", key_of(site)).returncode, 5)
+    for what, key in (("no key", ""), ("prose for a key", "a key\n")):
+        (site.dir / "judged.vkey").write_text(key)
+        first = site.cli(None, "audit", "check", str(file), "--vkey", str(site.dir / "judged.vkey"))
+        equal(what, (first.returncode, second("--proof", file, "--vkey", site.dir / "judged.vkey").returncode), (3, 3))
+
+
 @tap.test()
 def proved(site):
     "a proof is checked without the daemon; another record, another key and a flipped bit are not proved"
@@ -419,6 +470,7 @@ def proved(site):
     digit = "A" if lines[3][0] != "A" else "B"
     proof.write_text("".join(lines[:3] + [digit + lines[3][1:]] + lines[4:]))
     site.cli(None, "audit", "check", str(proof), "--vkey", key_of(site), check=1)
+    both_judge_proofs(site, lines)
     site.cli("dave", "audit", "prove", str(count + 1000), check=5)
     site.cli(None, "audit", "check", str(site.dir / "nothing"), "--vkey", key_of(site), check=5)
 
@@ -500,6 +552,8 @@ def pruned(site):
     contains("by the store", verify(site, copy_of(site)).stdout, "those below 256")
     equal("listed from there on", erin.get("/v1/records?limit=1")["items"][0]["seq"], 256)
     site.cli("erin", "audit", "prove", "3", check=5)
+    contains("says where it is", site.cli("erin", "audit", "show", "3", check=5).stderr,
+             "record 3 was pruned: the log has its hash alone\n  bulkhead audit show 3 --export FOLDER")
     site.cli("erin", "audit", "prove", "256", check=0)
     size = site.record_count()
     site.until(lambda: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint that covers the record of it")
@@ -808,7 +862,7 @@ def rows_exported(site):
     site.stop(site.daemon)
     kept = site.dir / "kept.db"
     shutil.copy(state / "bulkhead.db", kept)
-    chosen = ("two names swapped", "a job of another principal", "a job that exited otherwise", "a job that is gone", "a text changed", "a text that is gone")
+    chosen = ("two names swapped", "a job of another principal", "a job that exited otherwise", "a text changed", "a text that is gone")
     for number, (what, change, said) in enumerate(row for row in TAMPERED if row[0] in chosen):
         put_back(state, kept)
         with contextlib.closing(sqlite3.connect(state / "bulkhead.db", isolation_level=None)) as db:
@@ -834,7 +888,9 @@ def searched(site):
     denied = json.loads(site.cli("dave", "audit", "search", "--decision", "deny", "--all", "-o", "json", check=0).stdout)["items"]
     equal("the denied one", [(r["actor"]["name"], r["verb"]) for r in denied], [("alice", "job.submit")])
     about = json.loads(site.cli("dave", "audit", "search", "--object", "job/1", "--all", "-o", "json", check=0).stdout)["items"]
-    assert about and all(r["object"] == {"id": 1, "type": "job"} for r in about), about
+    changed = [r for r in about if 1 in [job["job"] for job in r.get("jobs", [])]]
+    assert changed and all(r["object"] == {"id": 1, "type": "job"} or r in changed for r in about), about
+    assert any(r["object"]["type"] != "job" and r in changed for r in about), about
     mine = json.loads(site.cli("alice", "audit", "search", "--actor", "alice", "--since", "1h", "--all", "-o", "json", check=0).stdout)["items"]
     assert mine and all(r["tenant"].startswith("acme") for r in mine), mine
     equal("none yet to come", json.loads(site.cli("dave", "audit", "search", "--since", "2399-01-01T00:00:00Z", "-o", "json", check=0).stdout)["items"], [])
@@ -866,7 +922,7 @@ def searched(site):
 
 @tap.test()
 def nobodys(site):
-    "credentials that are nobody's are counted, those with a token's id as tried at that token"
+    "credentials of no known user are counted, those with a token's id as tried at that token"
     made = site.client("alice").post("/v1/tokens", {})
     asked = site.leaves()[-1]["obj"]
     wrong = made["token"][:20] + ("B" if made["token"][20] == "A" else "A") + made["token"][21:]

@@ -244,7 +244,7 @@ def requests(site):
 
 @tap.test()
 def strangers(site):
-    "what nobody known sends is refused, and is one record for each of them at once: strangers cannot fill the log"
+    "requests of unknown users are refused, with one record for each user: they cannot fill the log"
     before = site.record_count()
     uids = (20999, 65534, 1000001)
     for uid in uids:
@@ -283,7 +283,7 @@ def speak(path, data, uid=0, wait=0.3):
 
 @tap.test()
 def raw_http(site):
-    "half requests, junk and smuggling on the API's socket hurt nobody else"
+    "half requests, junk and smuggling on the API's socket affect no other client"
     for name, data in (("half a line", b"GET /v1/jo"), ("half a body", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\n{"),
                        ("junk", random.Random(2).randbytes(3000)), ("no version", b"GET /\r\n\r\n"), ("NULs", b"\0" * 4096),
                        ("endless header", b"GET / HTTP/1.1\r\nX: " + b"y" * 200000),

@@ -348,7 +348,7 @@ class Walk:
             self.refuse("SIGN_IN_LOGOUT", {"logout_token": token}, at="corp")
 
     def pages(self):
-        """Forms and cookies of the pages, from nobody."""
+        """Forms and cookies of the pages, from no user."""
         for method, path in re.findall(r'(?m)^BH_PAGE\((\w+), *"([^"]*)"', (ROOT / "tables/pages.tbl").read_text()):
             make = self.canaries.make
             fields = {n: make("password") for n in ("password", "repeated", "old", "code", "token")}
@@ -406,7 +406,7 @@ def leaks(canaries, where):
 
 
 def hidden(pid):
-    """Whether the process has no core dump and nobody but root looks into it."""
+    """Whether the process has no core dump and only root can read it."""
     limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
     equal(f"core dumps of {program(pid)}", re.search(r"Max core file size +(\S+) +(\S+)", limits).groups(), ("0", "0"))
     equal(f"{program(pid)} is not dumpable: its memory", os.stat(f"/proc/{pid}/mem").st_uid, 0)

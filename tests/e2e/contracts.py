@@ -15,7 +15,7 @@ ONE = "1x H100-80GB"
 ASR = "acme/speech/asr"
 STEPS = 40
 
-# Counts its steps; told to save it writes down how far it came and ends.  Saving takes a
+# Counts its steps; on the order to save it writes its count and ends.  Saving takes a
 # moment, as it does.  Half way it goes on only if it has saved; a step and its line are one command.
 COUNTS = """
 at=$(cat {share}/saved 2>/dev/null || echo 0)
@@ -57,7 +57,7 @@ def said(site, job):
 
 
 def resumes(site, signal, **spec):
-    """It is told to save, has the time to, and goes on from there after the other one."""
+    """It is ordered to save, has the time to, and continues from there after the other one."""
     share = folder(site)
     low = saves(site, share, signal, **spec)
     site.until(lambda: (share / "steps").exists() and len((share / "steps").read_text().split()) >= 3, what="steps")
@@ -84,7 +84,7 @@ def told_as_asked(site):
 
 @tap.test(topology=ONE, node_conf="mount_roots = /tmp")
 def told_as_usual(site):
-    "one that names no signal is told with USR1, and has ten seconds"
+    "one that names no signal gets USR1, and has ten seconds"
     resumes(site, "USR1")
 
 

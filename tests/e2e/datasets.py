@@ -109,7 +109,7 @@ def refused(site):
     equal("of imagenet", found(site, "--object", "dataset/imagenet"),
           [("dataset.write", "alice", False, 3004), ("dataset.read", "bob", False, 3005)])
     equal("of llama", found(site, "--object", "dataset/llama"), [("dataset.read", "bob", False, 3002)])
-    equal("bob's tenant is told no number of it", [r[3] for r in found(site, "--verb", "job.submit", "--tenant", ASR)], [3005, 3001])  # the third is as the second: counted with the next
+    equal("bob's tenant sees no number of it", [r[3] for r in found(site, "--verb", "job.submit", "--tenant", ASR)], [3005, 3001])  # the third is as the second: counted with the next
     equal("his own records", found(site, "--object", "dataset", person="bob"), [])
     site.cli("bob", "whatif", "submit", "--tenant", ASR, "--sku", "small", "--mount", "dataset=llama", "--", "true", check=5)
     equal("jobs", site.client().get("/v1/jobs")["total"], 0)

@@ -157,7 +157,7 @@ def foreign_instances(site):
         contains(" ".join(words), shown, "unmanaged")
         equal("no promise", "is tested" in shown, False)
         if words[0] in ("uncordon", "doctor"):
-            contains(" ".join(words), shown, f"nvidia-smi mig -dci -gi {gi}")
+            contains(" ".join(words), shown, remedy)
     said = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "is left unchanged" in line]
     equal("once in the log", len(said), 1)
     contains("the log", said[0], remedy)

@@ -177,7 +177,7 @@ def refusal_of(client):
 
 @tap.test(topology="1x H100-80GB", daemon_conf="disk_reserve = 4Mi", node_conf="log_tenant_share = 100")
 def jobs(site):
-    "output and scratch of jobs leave an eighth of the disk, and nobody is refused for them; below disk_reserve administrators go on"
+    "output and scratch of jobs leave an eighth of the disk, and no job is refused for them; below disk_reserve administrators continue"
     site.announce("disk nearly full")
     with on_small_disk(site, DISK_MIB, "state", "logs", "node") as disk:
         alice, erin = site.client("alice"), site.client("erin")
@@ -225,7 +225,7 @@ def add_honest(site):
 
 @tap.test(topology="2x H100-80GB")
 def tenants(site):
-    "who fills the disk with output displaces his own tenant's, and is told; others' is whole, before and after, and those beside him have no part of their own"
+    "a job that fills the disk with output displaces its own tenant's, and gets a notice; others' is whole, before and after, and jobs beside it have no part of their own"
     add_honest(site)
     with on_small_disk(site, 160, "logs"):
         alice, bob = site.client("alice"), site.client("bob")
@@ -289,7 +289,7 @@ BOBS = {"tenant": "acme/speech/asr", "sku": "small"}
 
 @tap.test(topology="1x H100-80GB", daemon_conf=f"disk_reserve = {RESERVE_MIB}Mi\nrate_changes = 0\ntenant_texts_max = 0")
 def reserve(site):
-    "who fills the disk with long jobs as fast as he can leaves the reserve whole, and others cancel their jobs"
+    "a user who fills the disk with long jobs as fast as possible leaves the reserve whole, and others cancel their jobs"
     with on_small_disk(site, 128, "state") as disk:
         alice, bob = site.client("alice"), site.client("bob")
         running = bob.post("/v1/jobs", {**BOBS, "args": ["sleep", "600"]})["id"]

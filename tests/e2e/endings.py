@@ -98,7 +98,8 @@ def cannot_start(site):
     with_node_conf(site, f"runtime = {crun}", "image_roots = /tmp")
     told(site, f"open {site.dir}/nowhere", "bulkhead logs", image=f"oci:{site.dir}/nowhere:x")
     leaf, = (leaf for leaf in site.leaves() if leaf.get("verb") == "node.started")
-    assert leaf["text"] and str(site.dir) not in json.dumps(leaf), leaf
+    assert leaf["sealed"] and str(site.dir) not in json.dumps(leaf), leaf
+    contains("the record shows it", site.cli("dave", "audit", "show", str(leaf["seq"])).stdout, f"open {site.dir}/nowhere")
     crun.unlink()
     told(site, f"{crun} is not on this node", "install crun")
     logs = str(site.dir / "logs")
@@ -122,7 +123,7 @@ def cannot_start(site):
 
 @tap.test()
 def out_of_memory(site):
-    "a job that uses more than its memory ends as out_of_memory and takes nobody with it"
+    "a job that uses more than its memory ends as out_of_memory and ends no other job"
     beside = started(site)
     job, _ = site.run("sh", "-c", "tail /dev/zero", memory="32Mi")
     equal("ending", ending(job)[:2], ("failed", "out_of_memory"))
@@ -297,7 +298,7 @@ def followed(site):
 
 @tap.test()
 def watched(site):
-    "every change of a job's state is an event for those who may see the job, and for nobody else"
+    "every change of a job's state is an event for those who may see the job, and for no other user"
     seen = {}
 
     def watch(person):
@@ -336,7 +337,10 @@ def same_key(site):
     spec = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"]}
     key = {"Idempotency-Key": "a key"}
     client = site.client("alice")
+    for _ in range(2):
+        assert "id" not in client.request("POST", "/v1/jobs?dry_run=true", spec, key), "a dry run ignores its key"
     first = client.request("POST", "/v1/jobs", spec, key)["id"]
+    assert "id" not in client.request("POST", "/v1/jobs?dry_run=true", {**spec, "args": ["false"]}, key)
     equal("again", client.request("POST", "/v1/jobs", spec, key)["id"], first)
     site.kill(site.daemon)
     site.start_daemon()
@@ -402,7 +406,7 @@ def hold_as_another_account(site):
 @tap.test()
 def two_sites(site):
     """a site whose control group is another's refuses to start and says what to do, as long as the other's node or its
-    jobs run; its jobs run on; a group that nobody uses is taken over; what another account locks is no claim"""
+    jobs run; its jobs run on; an unused group is taken over; what another account locks is no claim"""
     job = started(site)
     for who in ("node runs", "jobs run there"):
         if who == "jobs run there":

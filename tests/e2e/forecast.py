@@ -52,7 +52,7 @@ def lent(site):
 
 @tap.test(topology="1x H100-80GB", site=SITE, daemon_conf="forecast_slot = 1s")
 def shown(site):
-    "bulkhead forecast shows tenants to whom they are visible, pools and nodes to the site's people"
+    "bulkhead forecast shows visible tenants, and pools and nodes to users of the whole site"
     job = site.submit(*HOLD_ON, sku="large", client=site.client("alice"))
     site.await_state(job, "running")
     site.until(lambda: near(site, "pools", "H100-80GB").get("parts") == 4200, what="the pool's demand")

@@ -157,7 +157,7 @@ def lost_under_a_job(site):
 @tap.test(topology="1x H100-80GB mig=on", site=SITE, node_conf=CONF)
 def contained(site):
     """XID 94 ends the one lease whose instance it names; the neighbour of another tenant runs on,
-    and the GPU is reset when nobody uses it"""
+    and the GPU is reset when idle"""
     hit = site.submit(*WAIT)
     beside = site.submit(*WAIT, tenant="acme/speech/asr")
     for job in (hit, beside):
@@ -290,7 +290,7 @@ def cordon_and_drain(site):
     refused = next(leaf for leaf in site.leaves() if leaf["verb"] == "gpu.cordon")
     equal("the refusal names the GPU", (refused["res"], refused.get("dec", {}).get("allow", False), refused["obj"]["type"]), ("denied", False, "gpu"))
     site.cli("erin", "cordon", f"{node}/0", "--reason", "fan replaced", check=0)
-    equal("held", (gpu(site, 0)["held"], gpu(site, 1)["held"]), ("cordon", "no"))
+    equal("held", (gpu(site, 0)["cordon"], gpu(site, 1)["cordon"]), ("cordon", "no"))
     contains("table", site.cli("erin", "gpu", check=0).stdout, "cordoned")
     equal("both run", [site.job(j)["state"] for j in jobs], ["running", "running"])
     waits = site.cli("erin", "drain", "gpu0", "--wait", "100ms")
@@ -303,13 +303,13 @@ def cordon_and_drain(site):
     site.stop(site.daemon)
     site.start_daemon()
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
-    equal("it persists", gpu(site, 0)["held"], "drain_now")
+    equal("it persists", gpu(site, 0)["cordon"], "drain_now")
     said = site.cli("erin", "uncordon", gpu(site, 0)["uuid"], check=0).stdout
     contains("let go", said, "may get new work")
     site.await_state(moved, "running")
     site.cli("erin", "cordon", node, check=0)
     contains("its node is held", site.cli("erin", "uncordon", "gpu0", check=0).stdout, f"still gets no new work: cordoned; bulkhead uncordon {node} releases")
-    equal("node", site.client().get("/v1/nodes")["items"][0]["held"], "cordon")
+    equal("node", site.client().get("/v1/nodes")["items"][0]["cordon"], "cordon")
     contains("node list", site.cli("erin", "node", check=0).stdout, "cordon")
     site.cli("erin", "uncordon", node, check=0)
     seen = [leaf for leaf in site.leaves() if leaf.get("verb") == "gpu.cordon" and leaf.get("ev")]

@@ -48,7 +48,7 @@ def new_token(site, person, **request):
 
 @tap.test(**CONF)
 def tokens(site):
-    "a token is its owner over HTTPS; without one, or with a damaged one, nobody is known"
+    "a token is its owner over HTTPS; without one, or with a damaged one, the caller is unknown"
     token = new_token(site, "alice")
     contains("form", token["token"], f"bh_{token['id']}")
     alice = Https(site, token["token"])
@@ -127,7 +127,7 @@ def tls(site):
 
 @tap.test(**CONF)
 def cli(site):
-    "the CLI speaks HTTPS with a token, and trusts only the certificate it was told"
+    "the CLI speaks HTTPS with a token, and trusts only the given certificate"
     token = new_token(site, "alice")["token"]
     where = ["--server", f"https://127.0.0.1:{PORT}"]
     (site.dir / "token").write_text(token)

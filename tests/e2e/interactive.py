@@ -254,7 +254,7 @@ def forward(site):
 
 @tap.test()
 def others(site):
-    "nobody goes into another's job: not of another tenant, not of his own, not as operator; refusals are recorded"
+    "no user enters another's job: not of another tenant, not of the same, not as operator; refusals are recorded"
     job = started(site)
     for person in ("bob", "carol", "dave"):
         for what, body in (("exec", {"args": ["id"]}), ("attach", {}), ("forward", {})):

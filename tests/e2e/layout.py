@@ -81,7 +81,7 @@ def declared(site):
 
 @tap.test(topology="2x H100-80GB")
 def taken_back(site):
-    """a change that fails in the middle is taken back whole, and the failure is told with its GPU and
+    """a change that fails in the middle is undone as a whole, and the failure is shown with its GPU and
     cause (complaints 2 and 6); an instance that is held for a while is tried again (complaint 4)"""
     whole = write(site, "layouts:\n- {gpu: all, partitions: [3g.40gb x2]}\n")
     site.cli(None, "layout", "apply", whole, "-q", check=0)
@@ -127,7 +127,7 @@ def crashes(site):
 @tap.test(topology="1x H100-80GB driver=580.65.06")
 def old_driver(site):
     """a driver without the fix for CVE-2026-24197: nothing is carved beside another tenant's job, which is
-    told with the reason and the builds that have it; pieces that stand ready are used"""
+    shown with the reason and the builds that have it; partitions that are ready are used"""
     contains("the node tells", site.cli(None, "node", check=0).stdout, "CVE-2026-24197")
     first = site.submit(*HOLD_ON, tenant="acme/vision/train", sku="small")
     site.await_state(first, "running")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nobody stops the API for others: connections, requests, jobs, tokens, refusals, tries of walls, the disk."""
+"""No user stops the API for others: connections, requests, jobs, tokens, refusals, isolation checks, the disk."""
 import http.client
 import json
 import os
@@ -78,7 +78,7 @@ def flood(site):
 
 @tap.test()
 def unknown(site):
-    "who is no principal is on record by his uid, also as one of many; the log stays small, and whole to both verifiers"
+    "a user who is no principal is on record by uid, also as one of many; the log stays small, and whole to both verifiers"
     first, many = 20300, range(20301, 20361)
     for path in ("/v1/jobs", "/v1/jobs", "/v1/nodes"):
         equal("turned away", Client(site.socket, first).exchange("GET", path)[0], 401)
@@ -204,7 +204,7 @@ def connections(site):
 
 @tap.test()
 def heads(site):
-    "a stranger who does not say what he wants is let go"
+    "an unknown client that sends no request is disconnected"
     begun = time.monotonic()
     stranger = open_idle(site, STRANGERS[0])
     stranger.sock.settimeout(PATIENCE_S)
@@ -302,7 +302,7 @@ def half(connection, token):
 
 @tap.test(**HTTPS)
 def halves(site):
-    "600 requests that somebody known never finishes keep nobody else out"
+    "600 requests that a known user never finishes keep no other user out"
     raise_files_limit()
     alice, bob = (site.client(name).post("/v1/tokens", {})["token"] for name in ("alice", "bob"))
     far = [far_from(site, f"127.0.0.{2 + n % 3}") for n in range(600)]
@@ -367,7 +367,7 @@ def watch_near(site):
 
 @tap.test(daemon_conf="streams_max = 0")
 def watch_near_without_bound(site):
-    "without a bound of streams each has half of the places, is told so, and gives some back; closed ones are free at once"
+    "without a bound of streams each has half of the places, is informed, and gives some back; closed ones are free at once"
     near, statuses = two(site)
     equal("streams", (statuses.count(200), set(statuses)), (CONNECTIONS_MAX, {200, 429}))
     served(site, site.client("bob"))

@@ -53,7 +53,7 @@ def await_https(site):
 
 
 class Person:
-    """Somebody at a machine of his own: a home, and the server's address."""
+    """A user at a machine of their own: a home, and the server's address."""
 
     def __init__(self, site, name, server=None, user=None):
         self.site, self.home = site, site.dir / f"home-{name}"
@@ -106,7 +106,7 @@ def first_admin(site):
 
 
 def enrolled(site, boss, name, password):
-    """Somebody whom an administrator let in, with an app: Person and recovery codes."""
+    """A user with an account and an app: Person and recovery codes."""
     person = Person(site, name)
     code = boss.run("account", "enrol", name).stdout
     person.run("account", "password", "--enrol", "--account", name, "--password-stdin", stdin=f"{code}{password}\n")
@@ -180,7 +180,7 @@ def await_stale(person):
 
 @tap.test(site=f"sign_in: {{step_up: [{{verb: account.any, level: code, within: {FRESH_S}s}}]}}\n" + ACCOUNTS, **CONF)
 def stepped_up(site):
-    "what wants a code shown just now asks for it on a terminal and goes on; a script is told"
+    "a verb that needs a recent code asks for it on a terminal and continues; a script gets an error"
     boss, codes = first_admin(site)
     contains("hint", await_stale(boss), "bulkhead login --again")
     contains("said", boss.talk(["account", "list"], ("authenticator app: ", "000000"), status=4), "wrong")
@@ -288,7 +288,7 @@ def with_issuer(site, provider):
 
 @tap.test(**CONF)
 def device(site):
-    "--device signs in at an issuer, whatever it answers until somebody entered the code, and shows whom"
+    "--device signs in at an issuer, whatever it answers until the code is entered, and shows the user"
     with Provider(site.dir) as provider:
         with_issuer(site, provider)
         provider.answers = ["authorization_pending", None, {"sub": "ada", "amr": ["pwd", "otp"]}]

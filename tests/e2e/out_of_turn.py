@@ -50,7 +50,7 @@ def wants(site):
 
 @tap.test(topology="1x H100-80GB", site=SITE)
 def seen(site):
-    """who works past the shim while others have turns is told of or ended, as its SKU says; alone it harms nobody"""
+    """a job that works past the shim during others' time slices is reported or ended, as its SKU says; alone it harms no job"""
     wants(site)
     equal("the SKUs say so", {row["name"]: row.get("over_time") for row in site.client().get("/v1/skus")["items"]
                               if row["name"] in ("strict", "quarter", "small")},
@@ -63,7 +63,7 @@ def seen(site):
     site.await_state(honest, "running")
     began = time.monotonic()
     site.until(lambda: "out_of_turn" in told(site, alone), what="what its people are told")
-    print(f"# told after {time.monotonic() - began:.0f} s")
+    print(f"# reported after {time.monotonic() - began:.0f} s")
     contains("as they read it", site.cli(None, "describe", str(alone), check=0).stdout, "uses the GPU outside its time slices")
     equal("it runs on", site.job(alone)["state"], "running")
     end(site, alone)
@@ -92,7 +92,7 @@ MIXES = [
 
 @tap.test(topology="1x H100-80GB", site=SITE)
 def honest(site):
-    """no job that keeps to its turns is told of, whatever its kernels and its pauses are"""
+    """no job that keeps to its time slices is reported, whatever its kernels and its pauses are"""
     wants(site)
     span = int(os.environ.get("SECONDS", 120)) / len(MIXES)
     for mix in MIXES:

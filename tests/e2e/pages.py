@@ -146,7 +146,7 @@ def factors(site):
 
 @tap.test(**CONF)
 def guesses(site):
-    "who guesses is told so after some attempts, from other browsers too, and its owner's browser goes on"
+    "guesses are refused with a notice after some attempts, from other browsers too, and the owner's browser continues"
     owner = first_visit(site, Browser(site), "zoe")
     owner.send("/signout")
     for _ in range(6):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Two jobs of one tenant pass each other what is open: descriptors of the driver's files, over a socket in a
-folder that both mount.  Whoever has another lease's files is ended, and nobody else has anything of it."""
+folder that both mount.  A job that has another lease's files is ended, and no other job is affected."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ from tap import contains, equal
 EVIL, ANN = "acme/vision/batch", "acme/speech/asr"
 MEMORY, VRAM = "/run/bulkhead-sim/view/memory", "/run/bulkhead-sim/vram/0"
 
-# Gives what it has open to whom connects, and stays until there is a file.
+# Passes its open files to each client that connects, and stays until there is a file.
 GIVES = f"""
 import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX)
@@ -100,7 +100,7 @@ def pass_on(site, sku, take=True):
 
 def maps(site, share, taker, by_log=True):
     (share / "map").touch()
-    if not by_log: # nobody is there to be asked for it
+    if not by_log: # no process is left to answer
         time.sleep(1)
         return
     site.until(lambda: "mapped" in site.log(taker) or site.job(taker)["state"] == "failed", what="a mapping")
@@ -138,7 +138,7 @@ def of_a_running_job(site):
 
 @tap.test(topology="1x H100-80GB", node_conf=ROOTS)
 def of_nobodys_partition(site):
-    "a mapping of a partition that nobody has any more fences nothing: the node's own check is made when it is gone"
+    "a mapping of a partition that no lease has fences nothing: the node's own check is made when it is gone"
     share, giver, taker = pass_on(site, "small")
     (share / "end").touch()
     site.await_state(giver, "completed")
@@ -200,7 +200,7 @@ def kept_mapped(site):
 
 @tap.test(topology=TWO, node_conf=ROOTS)
 def does_not_go(site):
-    "for as long as a process of it does not go, the GPU is nobody else's, and says why; then it is the next one's"
+    "while a process of it stays, no other job gets the GPU, which shows why; then the next job gets it"
     share, giver, taker = pass_on(site, "large")
     maps(site, share, taker)
     lease = site.job(taker)["members"][0]["lease"]

@@ -210,7 +210,7 @@ while True:
 @tap.test(topology="2x H100-80GB", node_conf="mount_roots = /tmp")
 def own_inodes(site):
     """across a boundary that is hard a job learns nothing by inotify of what the machine's programs and other
-    tenants do with files that it sees, too, and its locks hold nobody up"""
+    tenants do with files that it sees, too, and its locks delay no other job"""
     shared = site.dir / "shared"
     shared.mkdir(mode=0o755)
     (shared / "data").write_text("x" * 8192)
@@ -283,7 +283,7 @@ EVERY_JOBS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urando
 @tap.test(topology="2x H100-80GB")
 def own_nodes(site):
     """whatever the boundary, a job learns nothing by inotify of who uses /dev/null and its like, or looks at what is
-    masked, and its locks there hold nobody up"""
+    masked, and its locks there delay no other job"""
     paths = [path for path in EVERY_JOBS if pathlib.Path(path).exists()]
     job = site.submit("/usr/bin/python3", "-c", KEEPER, *paths, client=site.client("alice"), grace="20s")
     site.await_state(job, "running")

@@ -253,7 +253,7 @@ def cancelled(site):
 
 @tap.test(topology="1x H100-80GB", site=FULL, node_conf="scrub_timeout_ms = 20000")
 def unclean(site):
-    """memory that does not take the fill is nobody's: the job waits, the GPU shows it, the log tells;
+    """memory that does not take the fill is lent to no job: the job waits, the GPU shows it, the log reports it;
     without libcuda.so.1 the receipt says that nothing was sampled"""
     site.announce("memory is not clean")
     job, _ = site.run("true", tenant=A, sku="full")
@@ -280,7 +280,7 @@ def results(site, job):
 
 @tap.test(topology="1x H100-80GB", site=SHARES)
 def share(site):
-    """a share's memory passes on scrubbed: whole when nobody runs, whoever had the slot; in part beside others"""
+    """a share's memory passes on scrubbed: whole when no job runs, whichever job had the slot; in part beside others"""
     with_cuda(site)
     first, said = touch(site, A, "quarter", CANARY)
     equal("the first", said, "found []")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a site file changes: shown before, in the answer, in the record and afterwards; and what stays of what it removes."""
+import json
 import pathlib
 import re
 import sys
@@ -43,6 +44,19 @@ def an_administrator_of_everything(site):
     equal("another's is not shown", site.cli("alice", "audit", "show", str(record)).returncode, 5)
     contains("again", site.cli("erin", "apply", "-f", file, check=0).stdout, f"0 changes; revision {record}\n")
     site.cli(None, "audit", "verify", "--vkey", str(site.dir / "state/audit.vkey"), check=0)
+
+
+@tap.test(topology=ONE)
+def lists(site):
+    "-o json and -o yaml of a list have every key that the API's document says it has, one page or all"
+    lists = (("site history", "/v1/site/revisions"), ("audit search", "/v1/records"), ("audit search --all", "/v1/records"),
+             ("audit tail --limit 2", "/v1/records"), ("ps", "/v1/jobs"), ("get gpus", "/v1/gpus"), ("get nodes", "/v1/nodes"),
+             ("get tenants", "/v1/tenants"), ("key list", "/v1/keys"), ("token list", "/v1/tokens"), ("layout get", "/v1/layouts"))
+    for words, path in lists:
+        said = site.cli(None, *words.split(), "-o", "json", check=0).stdout
+        site.client().check_schema("GET", path, (200, "application/json", said))
+        yaml = site.cli(None, *words.split(), "-o", "yaml", check=0).stdout
+        equal(f"{words} -o yaml", re.findall(r"^(\w+):", yaml, re.M), list(json.loads(said)))
 
 
 @tap.test(topology=ONE)

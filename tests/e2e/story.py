@@ -105,7 +105,7 @@ def operators_only(site):
 
 @tap.test()
 def strangers(site):
-    "nobody sees, cancels or even learns of another tenant's job; a uid without a name is nobody"
+    "no user sees, cancels or even learns of another tenant's job; a uid without a name is no user"
     mine = site.submit(*HOLD_ON, tenant=ASR, client=site.client("bob"))
     site.await_state(mine, "running")
     alice = site.client("alice")

@@ -2,6 +2,7 @@
 """`bulkhead up`, as an operator's first minutes go: installed by DESTDIR, below a folder of the test's
 own.  usage: up.py BUILD.  Prints TAP."""
 import atexit
+import contextlib
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -96,7 +98,7 @@ def least_rights(up):
 
 
 def strangers(up):
-    "nobody but the daemon's user and root reaches the signer's socket"
+    "only the daemon's user and root reach the signer's socket"
     text = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     path = f"{up.home}/run/signer/signer.sock"
     for ids, refused in ((65534, True), (64101, False)):
@@ -219,6 +221,19 @@ def ends(up):
         equal(f"{name} that runs", up.processes(name), [])
 
 
+def refused_start(up):
+    "a program that refuses to start is quoted to the end of its sentence, with what to do"
+    epochs = up.home / "daemon/epochs"
+    epochs.rename(up.home / "kept")
+    os.mkfifo(epochs)
+    expected = (f"daemon ended before it was ready: {epochs} is a FIFO where a file is expected\n"
+                "  move it away, and put the file back from its copy if there was one\n")
+    contains("here", up.bulkhead("up", "--dir", str(up.home)).stderr, f"bulkhead: {expected}")
+    contains("detached", up.bulkhead("up", "--dir", str(up.home), "--detach").stderr, f"Bulkhead did not start: {expected}")
+    epochs.unlink()
+    (up.home / "kept").rename(epochs)
+
+
 def lost_gpu(up):
     "with a GPU that is lost, before it was ever read or after, up says which, and the others serve; it is back by itself"
     up.home = up.dir / "lost"
@@ -263,13 +278,38 @@ def dies_all_the_time(up):
     contains("says so", (up.home / "up.log").read_text(), "bulkhead-signer ended unexpectedly more than 10 times within a minute")
 
 
+def damaged_store(up):
+    "up on a store that lacks a job says which, and what to do, at once; a daemon that notices it while it runs ends with the same"
+    up.home = up.dir / "damaged"
+    up.start()
+    up.bulkhead("apply", "-f", str(ROOT / "packaging/examples/site.yaml"), check=0)
+    up.bulkhead("submit", "--tenant", "acme/speech/asr", "--sku", "small", "--", "sleep", "3", check=0)
+    deadline = time.monotonic() + PATIENCE_S
+    while json.loads(up.bulkhead("describe", "1", "-o", "json", check=0).stdout)["state"] != "running":
+        assert time.monotonic() < deadline, "job 1 does not run"
+        time.sleep(0.05)
+    with contextlib.closing(sqlite3.connect(up.home / "daemon/bulkhead.db")) as store, store:
+        store.execute("delete from jobs where job = 1")
+    supervisor, = up.supervisors
+    while pathlib.Path(f"/proc/{supervisor}").exists():  # job 1 ends, and with it the daemon
+        assert time.monotonic() < deadline, "up goes on"
+        time.sleep(0.02)
+    up.supervisors = []
+    failures = [line for line in (up.home / "up.log").read_text().splitlines() if "commit failed" in line]
+    equal("failures", len(failures), 1)
+    contains("the row", failures[0], "the store lacks job 1")
+    said = up.bulkhead("up", "--dir", str(up.home), "--detach", check=8).stderr
+    contains("what it says", said, "daemon ended before it was ready: the store lacks job 1: its row is missing in the table jobs")
+    contains("what to do", said, "put the folders daemon and signer back from a backup (docs/install.md)")
+
+
 def main():
     if tap.missing() or len(sys.argv) != 2:
         skip_all(tap.missing() or "usage: up.py BUILD")
     if "ASAN_OPTIONS" in os.environ:
         skip_all("programs that are built to look for leaks need more rights, and more memory")
     up = Up(sys.argv[1])
-    stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, lost_gpu, dies_all_the_time]
+    stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, refused_start, lost_gpu, dies_all_the_time, damaged_store]
     report = Report(len(stories)).play(stories, up)
     if up.supervisors:
         up.end()

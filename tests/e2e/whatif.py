@@ -71,7 +71,7 @@ def estimated(site):
 
 @tap.test(topology=ONE)
 def submit(site):
-    "whatif submit says whether a job would start or wait, and whom it would hurt"
+    "whatif submit says whether a job would start or wait, and which jobs it would delay"
     first, second = busy(site)
     text, answer = asks(site, "alice", "submit", "--tenant", BATCH, "--sku", "large", "--priority", "low", "--", "true")
     equal("decision", answer["job"]["decision"], "waits")
@@ -99,6 +99,53 @@ def submit(site):
     asks(site, "alice", "submit", "--tenant", ASR, "--sku", "small", "--", "true", check=5)
 
 
+OK = {"tenant": BATCH, "sku": "small", "args": ["true"]}
+# name, who asks, what is special about the job, what the refusal says
+REFUSED = [
+    ("a number that is none", "alice", {"count": 0}, "count"),
+    ("an SKU that there is not", "alice", {"sku": "tiny"}, "no SKU tiny"),
+    ("a tenant that is not seen", "alice", {"tenant": ASR}, "tenant: no"),
+    ("who may not submit", "dave", {}, "job.submit"),
+    ("a priority that one may not have", "alice", {"priority": "high"}, "priority.high"),
+    ("a folder that it may not mount", "alice", {"mounts": [{"source": "/root"}]}, "may not mount /root"),
+    ("a dataset that there is not", "alice", {"mounts": [{"dataset": "none"}]}, "dataset"),
+    ("an image where no node has any", "alice", {"image": "dir:/nowhere"}, "image"),
+    ("a network that the policy denies", "alice", {"network": "egress"}, "egress is not allowed, only none, tenant"),
+    ("a network that no node has", "alice", {"network": "tenant", "name": "a"}, "has no network tenant (networks)"),
+    ("a kind that the policy denies", "alice", {"kind": "service"}, "service is not allowed, only batch"),
+    ("a grace that is too long", "alice", {"grace": "30m"}, "grace: 1800 s is more than"),
+    ("memory that no machine has", "alice", {"memory": "4Ti"}, "no node that could hold it has more than"),
+    ("memory that no node gives", "alice", {"memory": "2Gi"}, "gives a job 1024 MiB of memory at most"),
+    ("more cores than a node has", "alice", {"cpu": "999"}, "no node that could hold it has more than"),
+    ("more GPUs than there are", "alice", {"sku": "large", "count": 2, "cpu": "0.5", "memory": "64Mi"}, "one node holds 1 at most"),
+    ("more than the limit ever allows", "alice", {"tenant": "acme/vision/train", "count": 3}, "is 2 small"),
+    ("a deadline that it cannot meet", "alice", {"deadline": "1m", "time_limit": "1h"}, "deadline"),
+]
+
+
+def refusal(client, path, body):
+    """What the client is answered: the status and the error, where what-if has the job under `submit`."""
+    status, _, text = client.exchange("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    error = json.loads(text).get("error", {})
+    return status, {**error, "message": error.get("message", "").removeprefix("submit.")}
+
+
+@tap.test(topology=ONE, node_conf="memory_max_mib = 1024")
+def admission(site):
+    "submit, its dry run and what-if refuse a job for the same reason, in the same words"
+    policy = "policy: {kinds: [batch], networks: [none, tenant]"
+    for line in (text for text in tap.SITE.splitlines() if "name: acme/vision/batch," in text):
+        site.apply(tap.SITE.replace(line, line.replace("}", ", " + policy + "}}")))
+    faults = []
+    for name, person, more, says in REFUSED:
+        job, client = {**OK, **more}, site.client(person)
+        answers = [refusal(client, path, body) for path, body in
+                   (("/v1/jobs", job), ("/v1/jobs?dry_run=true", job), ("/v1/whatif", {"submit": job}))]
+        if says not in answers[0][1]["message"] or answers[1:] != answers[:1] * 2:
+            faults.append(f"{name}: {answers}")
+    assert not faults, "\n".join(faults)
+
+
 @tap.test(topology=ONE)
 def others(site):
     "whatif cancel, quota and drain say what would change, to those who may do it"
@@ -107,8 +154,21 @@ def others(site):
     equal("changes", {c["job"]: c["kind"] for c in answer["changes"]}, {first: "cancelled", second: "earlier"})
     contains("for people", text, f"job {second} ({BATCH}) would start 59m")
     asks(site, "bob", "cancel", str(first), check=5)
+    ended = site.submit("true", hold=True, client=site.client("alice"))
+    said = [site.cli("alice", *args, str(ended)) for args in (("cancel",), ("cancel",), ("whatif", "cancel"))]
+    contains("an ended job", said[2].stderr, f"job {ended} has ended already: cancelled")
+    equal("as cancel says it", said[2].stderr, said[1].stderr)
     _, answer = asks(site, None, "quota", BATCH, "--gpus", "0.5")
     equal("quota", {c["job"]: c["kind"] for c in answer["changes"]}, {second: "never"})
+    assert "site" not in answer and "of the site file" not in text, "the file is only the way"
+    edited = site.dir / "guarantee.yaml"
+    for amounts in ({"guarantee": "7"}, {"limit": "1", "guarantee": "2"}):
+        options = [f"--{'gpus' if key == 'limit' else key}={value}" for key, value in amounts.items()]
+        text, _ = asks(site, None, "quota", BATCH, *options, check=3)
+        line = f"{{name: {BATCH}, kind: project"
+        edited.write_text(tap.SITE.replace(line, line + "".join(f", {key}: {value}" for key, value in amounts.items())))
+        equal(f"as apply refuses {amounts}", text, site.cli(None, "apply", "-f", str(edited), check=3).stderr)
+    contains("a remedy of its own", asks(site, None, "quota", BATCH, "--gpus", "x", check=3)[0], "limit: GPUs, or \"none\"")
     asks(site, "alice", "quota", BATCH, "--gpus", "8", check=4)
     gpu = site.client().get("/v1/gpus")["items"][0]
     for what in (gpu["uuid"], gpu["node"]):

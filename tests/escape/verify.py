@@ -16,7 +16,7 @@ WAIT = "trap 'exit 0' TERM; sleep 60 & wait"
 
 @tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n")
 def walls_hold(site):
-    "an operator verifies the node, a developer his own job and nobody else's; each is a record with its verdict"
+    "an operator verifies the node, a developer only their own job; each is a record with its verdict"
     job = site.submit("sh", "-c", WAIT, grace="1s", client=site.client("alice"))
     site.await_state(job, "running")
     whole = site.cli("carol", "verify", check=4)
@@ -46,7 +46,7 @@ def sampled(site):
 @tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n")
 def broken_wall(site):
     "a wall that does not stand keeps the command from beginning and fences the GPU; the job waits, and runs when a verify held"
-    # A device rule that nobody ordered is put beside the job's own while its sandbox is made.
+    # A device rule that was not ordered is put beside the job's own while its sandbox is made.
     parents = [pathlib.Path(p) for p in site.group_parents() if "/devices/" in p]
     if not parents:
         raise tap.Skip("the device fence of version 2 cannot be widened from outside")

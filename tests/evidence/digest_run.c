@@ -2,11 +2,10 @@
  *
  *   digest_run STEPS SEED [plain]
  *
- * Every 1,000 steps: the step, the digest, a hash of all answers so far.  At random steps
- * the engine is loaded from its own bytes, or grown into a block of other capacities, and
- * the digest must not tell; `plain` leaves that out, and tells how much memory it took.
- * It exits with 1 where something is wrong, and with 2 where the history was too short to
- * show every kind of event and decision. */
+ * Every 1,000 steps: the step, the digest, a hash of all answers so far.  At random steps the engine is
+ * loaded from its own bytes, or grown into a block of other capacities, and the digest must not change;
+ * `plain` leaves that out, and prints how much memory it took.  It exits with 1 where something is wrong, and
+ * with 2 where the history was too short to show every kind of event and decision. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ draw(struct run *run, uint32_t below)
     return (uint32_t)((run->random >> 33) % below);
 }
 
-/* Continue in another block, and make sure that nobody looks into the old one. */
+/* Continue in another block, and make sure that no code reads the old one. */
 static bool
 move(struct run *run)
 {
@@ -96,8 +95,8 @@ tell_counts(const struct run *run, const struct bh_play *play)
     printf("\n");
 }
 
-/* The most memory that this program has had, in KiB; 0 where the system does not say.  What
- * wait4 tells counts the parent's, too. */
+/* The most memory that this program has had, in KiB; 0 where the system does not say. wait4 counts the
+ * parent's, too. */
 static unsigned long
 peak_kib(void)
 {

@@ -151,7 +151,7 @@ welcome(const struct search *search, uint32_t gpu)
         if (wall.dedicated)
             return false;
         if (partition->gpu == gpu && wall.boundary == BH_BOUNDARY_FORTRESS)
-            return false; /* needs whole GPUs: nobody stands beside */
+            return false; /* needs whole GPUs: without neighbors */
     }
     return true;
 }
@@ -524,7 +524,7 @@ bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *wan
     bool found = false;
 
     if (!bh_optimum_find(site, want, lower, NULL))
-        return false; /* whoever leaves, there would still be room with more gone */
+        return false; /* whichever job leaves, there would still be room with more gone */
     for (uint64_t gone = lower; gone; gone = (gone - 1) & lower) {
         struct bh_opt_cost cost = bh_optimum_cost(site, want, gone);
 

@@ -11,10 +11,9 @@
 
 /* What a scheduler could do for one job on a small site, found by trying everything.
  *
- * Written from the contracts alone, with the tables of src/model and, of the engine, only
- * what a GPU's room is worth (engine/state/mig.h, engine/stock.h): what stands together on a GPU, who may
- * stand beside whom, what limits allow, who may be made to leave, and what that costs.  Things are numbered
- * from 0 here. */
+ * Written from the contracts alone, with the tables of src/model and, of the engine, only what a GPU's room
+ * is worth (engine/state/mig.h, engine/stock.h): what fits together on a GPU, which jobs may be neighbors,
+ * what limits allow, which jobs may be preempted, and what that costs.  Things are numbered from 0 here. */
 
 enum {
     BH_OPT_GPUS = 9,

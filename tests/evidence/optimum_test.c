@@ -193,7 +193,7 @@ some_job(struct small *small, bool running)
     return job;
 }
 
-/* The node does all it was told; an engine that never comes to rest is at fault. */
+/* The node carries out all its orders; an engine that never comes to rest is at fault. */
 static void
 settle(struct small *small)
 {
@@ -250,8 +250,8 @@ live(struct small *small)
 
 /* ---- what runs, as the search sees it ---- */
 
-/* Nothing when it does not run yet, its grace when it writes a checkpoint, else all since it
- * began; also of one that is suspended, for whom the search has a word. */
+/* Nothing when it does not run yet, its grace when it writes a checkpoint, else all since it began; also of a
+ * suspended one. */
 static uint64_t
 loses_ns(const struct small *small, const struct bh_job_view *job)
 {
@@ -412,7 +412,7 @@ plan_of(const struct small *small, uint32_t *ret_decisions)
     return plan;
 }
 
-/* Those whom the decisions after a claim make leave. */
+/* The victims of the decisions after a claim. */
 static uint64_t
 victims_of(const struct small *small, uint32_t from)
 {

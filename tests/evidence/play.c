@@ -502,7 +502,7 @@ forget_effect(struct bh_play *play, uint32_t at)
             (play->waiting_count - at) * sizeof(play->waiting[0]));
 }
 
-/* A node answers, mostly what it was told first, mostly well. */
+/* A node answers, mostly its oldest order, mostly well. */
 static void
 answer_some(struct bh_play *play, struct bh_event *event)
 {
@@ -680,7 +680,7 @@ learn_job(struct bh_play *play, const struct bh_effect *effect)
         job->lease = 0;
 }
 
-/* A STOP takes the place of what the lease was told and has not answered. */
+/* A STOP takes the place of the lease's orders that are not answered. */
 static void
 drop_orders(struct bh_play *play, uint64_t lease)
 {

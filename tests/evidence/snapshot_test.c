@@ -40,7 +40,7 @@ draw(struct snapshots *all, uint32_t below)
     return (uint32_t)((all->random >> 33) % below);
 }
 
-/* Spoil the old block: whoever still looks into it is found out. */
+/* Spoil the old block, so that code that still reads it fails. */
 static struct bh_engine *
 moved(struct bh_engine *engine)
 {

@@ -190,7 +190,7 @@ memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
     return bh_memory_put_row(self, BH_MEMORY_TOKENS, row, err);
 }
 
-/* Principal 0, which no one is, has those that are gone. */
+/* Principal 0, which no user has, has those that are gone. */
 static bh_rc
 memory_drop_token(void *self, const char *id, struct bh_err *err)
 {
@@ -430,6 +430,18 @@ memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
     return row ? BH_OK : bh_err_set(err, BH_NOT_FOUND, "the store has no such record");
 }
 
+static bh_rc
+memory_count_rows(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err)
+{
+    struct bh_memory *memory = self;
+
+    (void)err;
+    bh_mutex_lock(&memory->mutex);
+    *ret_count = memory->kept[table == BH_STORE_JOBS ? BH_MEMORY_JOBS : BH_MEMORY_RECORDS].count;
+    bh_mutex_unlock(&memory->mutex);
+    return BH_OK;
+}
+
 struct text_sum {
     uint32_t tenant_id;
     uint64_t bytes;
@@ -609,6 +621,14 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, 
     return BH_OK;
 }
 
+/* Nothing is found again, and nothing is promised. */
+static bh_rc
+memory_check_files(void *self, struct bh_err *err)
+{
+    (void)self, (void)err;
+    return BH_OK;
+}
+
 /* Only the port's own slots write there. */
 static bh_rc
 memory_check_rows(void *self, enum bh_store_rows which, struct bh_err *err)
@@ -657,7 +677,9 @@ static const struct bh_store_ops memory_ops = {
     .erase_jobs = bh_memory_erase_jobs,
     .erase_name = bh_memory_erase_name,
     .scrub = bh_memory_scrub,
+    .check_files = memory_check_files,
     .check_rows = memory_check_rows,
+    .count_rows = memory_count_rows,
     .get_meta = memory_get_meta,
     .get_text = memory_get_text,
     .get_job = memory_get_job,

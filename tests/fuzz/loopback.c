@@ -1,5 +1,5 @@
-/* What visits the door of `bulkhead login` on 127.0.0.1: only who brings the state is heard,
- * and the code is of his own bytes, none of which means anything elsewhere. */
+/* The requests that reach `bulkhead login` on 127.0.0.1: only one with the state is taken, and its code
+ * consists of allowed bytes, none of which means anything elsewhere. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -22,7 +22,7 @@ static struct body {
 static struct thing {
     bool there;
     uint32_t client, handle, parent, device;
-    int above; /* whose number it was made below; NOBODY: below the client, or not known */
+    int above; /* the object it was made below; NOBODY: below the client, or not known */
     bool stray;
     int body;
 } things[OBJECTS_MAX];

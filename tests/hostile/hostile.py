@@ -53,7 +53,7 @@ mounts: [{path: %(dir)s/mallory, tenant: acme/evil, write: true}]
 # ---- what Mallory does ----
 
 class Mallory:
-    """His acts are methods named act_*; each may fail, as long as it fails for him alone.  They come in
+    """A tenant's acts are methods named act_*; each may fail, as long as it fails for that tenant alone.  They come in
     random order, and each before any comes again."""
 
     def __init__(self, site, seed, only):
@@ -75,7 +75,7 @@ class Mallory:
             pass
 
     def insist(self, ask):
-        """Ask again for as long as he is told that he asks too often."""
+        """Ask again while the answer is that requests come too often."""
         deadline = time.monotonic() + 5 * SLOW
         while True:
             try:
@@ -89,7 +89,7 @@ class Mallory:
         return self.site.submit("sh", "-c", script, client=self.client(), tenant=TENANT, **{"grace": "0s", **spec})
 
     def run_alone(self, script, **spec):
-        """A job of his that runs, for which the ones before make room."""
+        """A job of the tenant that runs; earlier ones are cancelled for it."""
         for job in self.active():
             self.quietly(lambda: self.insist(lambda: self.client().post(f"/v1/jobs/{job['id']}/cancel")))
         self.site.until(lambda: not self.active(), 10)

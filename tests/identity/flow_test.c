@@ -244,7 +244,7 @@ refreshes(void **state)
     BH_CHECK_DONE();
 }
 
-/* A provider that is down: nobody new signs in, and what was learnt stays for a while. */
+/* A provider that is down: no new user signs in, and what was learnt stays for a while. */
 static void
 down(void **state)
 {

@@ -131,7 +131,7 @@ groups_of_the_issuer_bring_roles(void **state)
     BH_CHECK_DONE();
 }
 
-/* Each lie of the provider: the browser is told one sentence, nothing is changed. */
+/* Each lie of the provider: the browser gets one sentence, nothing is changed. */
 static void
 no_lie_signs_anybody_in(void **state)
 {
@@ -187,7 +187,7 @@ an_answer_counts_once_and_for_its_browser(void **state)
     BH_CHECK_DONE();
 }
 
-/* A provider that is down is asked again, but not by everybody at once. */
+/* A provider that is down is asked again, but not by all callers at once. */
 static void
 a_provider_may_be_down(void **state)
 {
@@ -302,10 +302,10 @@ the_provider_says_what_was_shown(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nobody guesses a signature: wrong passwords at the issuer's people, from where they are, hold
- * up none of them. */
+/* A signature cannot be guessed: wrong passwords for the issuer's users, from their addresses, delay none of
+ * them. */
 static void
-guessers_hold_up_nobody_of_the_issuer(void **state)
+guesses_delay_no_user_of_the_issuer(void **state)
 {
     static const char *const names[] = { "corp:me", "me", "corp", "zoe" };
     const char *session, *query = "", *id;
@@ -411,7 +411,7 @@ main(void)
         cmocka_unit_test(who_loses_a_group_is_out),
         cmocka_unit_test(no_second_factor_opens_nothing),
         cmocka_unit_test(the_provider_says_what_was_shown),
-        cmocka_unit_test(guessers_hold_up_nobody_of_the_issuer),
+        cmocka_unit_test(guesses_delay_no_user_of_the_issuer),
         cmocka_unit_test(the_provider_signs_people_out),
         cmocka_unit_test(a_command_line_comes_in_through_a_browser),
     };

@@ -99,7 +99,7 @@ def harmless(function):
 
 @harmless
 def by_tag_and_by_digest(b):
-    "an image is fetched by tag; by the digest that came of it nobody is asked again"
+    "an image is fetched by tag; by its digest the registry is not asked again"
     root = b.root(b.unpack())
     assert root.parent.name == b.digest and (root / "hello").read_text() == "hello\n"
     inode = (root / "hello").stat().st_ino
@@ -196,7 +196,7 @@ def progress(b):
 
 @harmless
 def ended_from_outside(b):
-    "whoever ends it ends skopeo and the relay, too"
+    "its end ends skopeo and the relay, too"
     b.registry.stall = "*"
     child = subprocess.Popen(b.words(stall=60), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     await_until(b.registry.blobs)

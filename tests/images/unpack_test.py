@@ -267,7 +267,7 @@ def whiteouts_stay_inside(b):
 
 @harmless
 def labels_are_not_obeyed(b):
-    "labels, annotations, hooks and volumes of the configuration reach nobody"
+    "labels, annotations, hooks and volumes of the configuration have no effect"
     evil = {"org.opencontainers.image.title": "; touch /tmp/x", "run.oci.handler": "krun"}
     b.layout.add("x", layer(HELLO), config={"Labels": evil, "Volumes": {"/etc": {}}, "Env": ["LD_PRELOAD=/evil.so", "=x", "BULKHEAD_JOB=9"],
                                             "StopSignal": "9", "User": "7:8"},
@@ -278,7 +278,7 @@ def labels_are_not_obeyed(b):
 
 @harmless
 def setuid_and_capabilities(b):
-    "a set-user-id program of root belongs to nobody of this machine"
+    "a set-user-id program of root belongs to no user of this machine"
     b.layout.add("x", layer(entry("su", "x", mode=0o6755)))
     st = (root_of(b, b.unpack()) / "su").stat()
     assert st.st_uid == BASE and st.st_gid == BASE, st

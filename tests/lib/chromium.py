@@ -30,7 +30,7 @@ def program():
 
 
 def key_digest(pem):
-    """The digest of a certificate's public key, by which Chromium is told to trust it."""
+    """The digest of a certificate's public key, by which Chromium trusts it."""
     spki = subprocess.run(["openssl", "x509", "-pubkey", "-noout"], input=pem, capture_output=True,
                           check=True, timeout=PATIENCE_S).stdout
     der = base64.b64decode(b"".join(spki.split(b"\n")[1:-2]))

@@ -63,7 +63,7 @@ def usage_adds_up(site):
     return wrong
 
 
-def changes_are_told(site):
+def changes_are_reported(site):
     """Each site file that is another than the one before has its difference sealed in its record."""
     wrong, last = [], None
     for number, (leaf, _) in enumerate(read_store(site)[0]):
@@ -222,7 +222,7 @@ def mig_rows(kind):
 class Custody:
     """Whose memory each unit of each GPU was last, as the log tells it; and who can see the receipts.  `receipts`
     has by the number of a receipt's record the tenants that see it, and of one that refers to earlier scrubs the
-    numbers of theirs; None: nobody knows them."""
+    numbers of theirs; None: unknown."""
 
     def __init__(self, receipts=None):
         self.receipts = receipts
@@ -407,7 +407,7 @@ def command_of(pid):
         return "?"
 
 
-# A program that nobody may trace (the signer, and what it starts with) cannot look for its own leaks; and asserts
+# A program that no other may trace (the signer, and what it starts with) cannot look for its own leaks; and asserts
 # that e2e/asserts has fail.
 NO_BUG = ("crash/planted.c", "LeakSanitizer has encountered a fatal error", "LeakSanitizer does not work under ptrace")
 
@@ -423,7 +423,7 @@ def no_error_is_logged(site):
 # ---- all of it ----
 
 ONLINE = {"usage": usage_adds_up, "orders": orders_are_answered, "mounts": mounts_are_undone}
-OFFLINE = {"log": log_is_whole, "changes": changes_are_told, "refusals": refusals_are_not_allowed, "deeds": deeds_have_records, "log again": log_is_whole_again, "custody": memory_has_receipts}
+OFFLINE = {"log": log_is_whole, "changes": changes_are_reported, "refusals": refusals_are_not_allowed, "deeds": deeds_have_records, "log again": log_is_whole_again, "custody": memory_has_receipts}
 ALWAYS = {"left": nothing_is_left, "logged": no_error_is_logged}
 
 

@@ -1,4 +1,4 @@
-"""The same provider for browsers: the authorization code flow with PKCE, where whoever comes
+"""The same provider for browsers: the authorization code flow with PKCE, where every user who comes
 is `person` without being asked.
 
     with CodeProvider(site.dir) as provider: ... provider.url, provider.visits"""

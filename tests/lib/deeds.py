@@ -70,7 +70,7 @@ def tokens(database, records):
 
 
 def accounts(database, records):
-    """Whose account, passkey or session there is, of him records say so; and of no more than there are."""
+    """For each user with an account, passkey or session records say so; and for no more than there are."""
     verbs = {"PASSKEY": ("account.passkey",), "SESSION": ("session.open",),
              "ACCOUNT": tuple({r["verb"] for r in records if r["verb"].startswith(("account.", "sign_in.", "session."))})}
     wrong = []
@@ -99,6 +99,6 @@ def requests(database, records):
 
 
 def find(database, records, is_pruned):
-    """What the store has that no deed in the records explains; of pruned records nobody knows."""
+    """What the store has that no deed in the records explains; pruned records are unknown."""
     checks = (events, minimum) if is_pruned else (events, minimum, tokens, accounts, requests)
     return untraced() + [text for check in checks for text in check(database, records)]

@@ -6,9 +6,9 @@
 #include "identity/fixture_test.h"
 #include "ports/https.h"
 
-/* An OpenID provider in memory, which lies where it is told to.  It answers the requests of
- * src/identity's state machines; the keys are src/identity/fixture_test.h's.  One client,
- * "bulkhead"; one person, "me". */
+/* An OpenID provider in memory, which lies where a test sets it to.  It answers the requests of
+ * src/identity's state machines; the keys are src/identity/fixture_test.h's.  One client, "bulkhead"; one
+ * person, "me". */
 
 enum bh_mock_wrong {
     BH_MOCK_HONEST,

@@ -70,7 +70,7 @@ def in_own_numbers():
 
 
 def in_own_mounts():
-    """Go on in a mount namespace of the test's own: what it mounts is nobody else's, and goes with it."""
+    """Go on in a mount namespace of the test's own: no other process sees what it mounts, which goes with it."""
     if os.environ.get("BH_OWN_MOUNTS") or missing():
         return
     if not shutil.which("unshare"):

@@ -68,7 +68,7 @@ class Stop(urllib.request.HTTPRedirectHandler):
 
 
 class Browser:
-    """One person's browser, whose cookies nobody else has."""
+    """One user's browser, with cookies of its own."""
 
     def __init__(self, site, name):
         context = ssl.create_default_context(cafile=f"{site.folder}/server.pem")
@@ -373,7 +373,7 @@ def refresh_rotates(site):
 
 @test
 def logout(site):
-    "we send the browser to sign out; it comes back with our state, and the back channel told us"
+    "the browser is sent to sign out; it comes back with the state, and the back channel reports the sign-out"
     party, browser = with_secret(site), Browser(site, "alice")
     sid = party.sign_in(browser)["sid"]
     before = len(Listener.tokens)

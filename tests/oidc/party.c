@@ -301,7 +301,7 @@ device(const char *argument)
         printf("ok %s %s\n", party.device.user_code, party.device.address);
 }
 
-/* The clock goes on to the next poll: nobody waits. */
+/* The clock moves to the next poll: nothing waits. */
 static void
 poll_device(const char *argument)
 {

@@ -280,9 +280,9 @@ a_primary_context_counts_once(void **state)
 
 /* ---- several processes ---- */
 
-/* Take all there is, and keep it until everybody has; `launches` counts those that are
- * through.  One that comes when less than a context is left gets none, while others still take the rest:
- * only when all are through is the unit full. */
+/* Take all there is, and keep it until all processes have; `launches` counts those that are through.  One
+ * that comes when less than a context is left gets none, while others still take the rest: only when all are
+ * through is the unit full. */
 static int
 race(void *self)
 {

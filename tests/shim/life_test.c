@@ -225,7 +225,7 @@ fork_after(void *self)
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     CHECK(bh_sandbox_run(in_fork, NULL) == 0);
-    CHECK(bh_sandbox_comes_to(0, CONTEXT + 32)); /* the child's is reaped, ours stays */
+    CHECK(bh_sandbox_comes_to(0, CONTEXT + 32)); /* the child's is reaped, the parent's stays */
     CHECK(posix_spawnp(&pid, "true", NULL, NULL, none, environ) == 0);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     pid = vfork();

@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT _Atomic unsigned bh_meddler_wall_clocks; /* how often somebody asked for it */
+EXPORT _Atomic unsigned bh_meddler_wall_clocks; /* how often a program asked for it */
 static _Atomic unsigned mallocs;
 
 void *__libc_malloc(size_t bytes);

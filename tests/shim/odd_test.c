@@ -114,7 +114,7 @@ vfork_and_exec(void *self)
         _exit(9);
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0); /* it got what was left */
-    CHECK(bh_sandbox_comes_to(0, CONTEXT + 32));           /* the child's is reaped, ours stays */
+    CHECK(bh_sandbox_comes_to(0, CONTEXT + 32));           /* the child's is reaped, the parent's stays */
     GOOD(cuMemFree_v2(at));
     return 0;
 }

@@ -1,12 +1,11 @@
-/* Random traffic of ten processes of four threads of two contexts each, held against what the
- * driver has.
+/* Random traffic of ten processes of four threads of two contexts each, held against what the driver has.
  *
  *   oracle_test NULL_DRIVER LIBCUDA [OPERATIONS [SEED]]
  *
- * The null driver counts what the device holds, contexts included, and puts small allocations
- * of a context into chunks of 2 MiB of its own, which random frees leave full of holes.  It is
- * never more than the cap, and whenever everybody rests the pages say the same as the driver,
- * to the unit.  Calls fail at random meanwhile. */
+ * The null driver counts what the device holds, contexts included, and puts small allocations of a context
+ * into chunks of 2 MiB of its own, which random frees leave full of holes.  It is never more than the cap,
+ * and whenever all threads rest the pages say the same as the driver, to the unit.  Calls fail at random
+ * meanwhile. */
 #include "base/test.h"
 
 #include <pthread.h>
@@ -250,7 +249,7 @@ play_process(void *self)
 
 /* ---- the test ---- */
 
-/* Everybody rests: what the driver holds is what is reserved. */
+/* All threads rest: what the driver holds is what is reserved. */
 static void
 compare(void)
 {

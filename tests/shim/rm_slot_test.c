@@ -159,10 +159,10 @@ slots_are_found(void **state)
     BH_CHECK_DONE();
 }
 
-/* Somebody opened it before, to be bound when first called: what stands in the slot would
- * have the linker write it.  Ours stays, and what it passes on to is what it had. */
+/* The library was opened before, to be bound when first called: the slot's value would have the linker write
+ * it.  The replacement stays, and forwards to the function that the slot had. */
 static void
-unbound_slots_stay_ours(void **state)
+unbound_slots_stay_replaced(void **state)
 {
     void *library = dlopen(path_of("lazy"), RTLD_LAZY | RTLD_LOCAL);
     struct bh_rm_slots slots;
@@ -190,7 +190,7 @@ other_libraries_have_none(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slots_are_found),
-    cmocka_unit_test(unbound_slots_stay_ours),
+    cmocka_unit_test(unbound_slots_stay_replaced),
     cmocka_unit_test(other_libraries_have_none),
 };
 

@@ -23,7 +23,7 @@
 
 enum { PEERS_MAX = BH_SHARE_SLOTS_MAX, TRIES = 5 };
 
-/* For what must come: long, since a busy machine may keep anybody waiting. */
+/* A generous limit for what must come, since a busy machine delays any process. */
 #define PATIENCE_NS UINT64_C(30000000000)
 
 struct shim_sandbox bh_sandbox;

@@ -1,6 +1,6 @@
-/* The start of the CUDA runtime, played on the shim: it opens the library, finds one call, and by it
- * some 440 others and three tables without names.  Each must be what the driver would have given,
- * but for the hooks, whose place is taken by ours of the same ABI.
+/* The start of the CUDA runtime, played on the shim: it opens the library, finds one call, and by it some 440
+ * others and three tables without names.  Each must be what the driver would have given, but for the hooks,
+ * whose place is taken by the shim's of the same ABI.
  *
  *   startup_test DRIVER */
 #include "base/test.h"
@@ -35,7 +35,7 @@ static const char *const hooks[] = {
 
 /* ---- the look-ups ---- */
 
-/* Ours for what the driver answered: the hook of that call, or the call itself. */
+/* The shim's function for the driver's answer: the hook of that call, or the call itself. */
 static bool
 is_in_its_place(void *found, void *driver, void *shim, void *answer)
 {

@@ -234,7 +234,7 @@ def an_app(day):
 
 @test
 def by_password(day):
-    "password and code sign in; a wrong one is told nothing but that"
+    "password and code sign in; a wrong one is only refused"
     day.press("form[action='/signout'] button")
     day.at("/signedout")
     for code, said in (("000000", "That did not match."), (totp(day.secret, 1), "signed in as ada")):

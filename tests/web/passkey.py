@@ -87,7 +87,7 @@ def signs_in(site):
 
 @test
 def registered_once(site):
-    "a device that has a passkey of this account is told so"
+    "a device that has a passkey of this account gets a notice"
     site.go("/account")
     site.page.press("form[data-passkey] button")
     site.says("This device has a passkey for this account already.")
@@ -97,7 +97,7 @@ def registered_once(site):
 
 @test
 def unverified(site):
-    "nobody gets in without showing who he is"
+    "no user gets in without showing who they are"
     site.page.call("WebAuthn.setUserVerified", authenticatorId=site.device, isUserVerified=False)
     site.go("/signin")
     site.page.press("form[data-passkey] button")

@@ -68,7 +68,7 @@ PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "l
 LIBRARIES = [
     (r"jansson\.h", ["src/base/json"]),
     (r"zlib\.h", ["lab/openb/", "src/image/layer"]),
-    (r"sqlite3\.h", ["src/store/", "src/daemon/batch/core_test.c", "src/cli/verifier/verify_rows_test.c"]),
+    (r"sqlite3\.h", ["src/store/", "src/daemon/batch/core_test.c", "src/daemon/batch/missing_rows_test.c", "src/cli/verifier/verify_rows_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/http_server/"]),
     (r"openssl/.*", ["src/crypto/", "src/cli/login/pkce", "src/identity/signature", "src/identity/totp", "src/identity/secret",
@@ -150,6 +150,21 @@ PROC_HOMES = [
     (re.compile(r"src/node/sandbox/isolation_checks\.c$"), "the same, held against what stands there"),
     (re.compile(r"src/(job_network/netns|cli/doctor/doctor_checks)\.c$"), "settings of the kernel, of no process"),
 ]
+# An open that may wait is base/fd.h's bh_file_open() or bh_file_read(): a FIFO in a file's place hangs no program.
+# Flags with which open() does not wait for the other end of one, or finds none.
+OPENS_AT_ONCE = {"O_NONBLOCK", "O_DIRECTORY", "O_PATH", "O_EXCL"}
+OPENS = ("open", "openat", "open64", "creat", "fopen", "freopen")
+# Who opens otherwise, and why.
+OPEN_HOMES = [
+    (re.compile(r"src/base/fd\.c$"), "its home"),
+    (re.compile(r"src/probe/|src/node/init/"), "on libc alone"),
+    (re.compile(r"src/(runtime/(cgroup|readback)|job_network/(netns|kernel)|checkpoint/sandbox|share/pages|"
+                r"node/(common/path|core/claim|placement/open_files|unpack/unpack_sandbox))\.c$"),
+     "files that the kernel makes: control groups, namespaces, processes, settings"),
+    (re.compile(r"src/(base/process|cli/command/prompt|cli/up/up|job_network/filter|node/core/scratch|"
+                r"node/unpack/relay)\.c$"), "a device, by its name"),
+    (re.compile(r"src/cli/(audit/audit|options/gendocs_main)\.c$"), "what a person names on the command line"),
+]
 BANNED_NAME = re.compile(r"tmp2\w*|.*[a-z]_1")
 # Verbs that do not say what a function does.
 BANNED_FUNCTION = re.compile(r"(do|handle)_\w+")
@@ -165,3 +180,8 @@ VENDOR = re.compile(r"(nvml|cu)[A-Z]\w*")
 # Names of two libraries: the vendor's ABI has them, or the one text of trampolines for both.
 NAMED_BY_OTHERS = re.compile(r"(nvml|cu)[A-Z]|CU|sim_|dlsym$|bh_driver_(find|has)$")
 EXPORTED_ELSEWHERE = re.compile(r"bh_|main$|LLVMFuzzer")
+
+# Words that comments, tables and docs do not use, as they begin a sentence and within one (words.py), and
+# phrases with them that are right: the Unix user is called so.
+WORDS = ["[Nn]obody", "[Ww]hoever", "[Ww]homever", "[Ww]hom", "[Tt]old", "[Oo]urs"]
+WORDS_FREE = ["users? nobody"]

@@ -2,7 +2,7 @@
 import os
 import re
 
-from . import calls, csource, law, names
+from . import calls, csource, law, names, words
 from .finding import Finding, floor_of, folder_of, is_test, place_of
 
 
@@ -118,6 +118,20 @@ def proc(tree):
             if match.group(0).startswith('"/proc/'):
                 line = source.text.count("\n", 0, match.start()) + 1
                 yield Finding(source.path, line, "proc", match.group(0).strip('"'), "a path of /proc: use base/proc.h")
+
+
+def opens(tree):
+    for source in tree.sources:
+        if is_test(source.path) or not source.path.startswith("src/") \
+                or any(home.match(source.path) for home, _ in law.OPEN_HOMES):
+            continue
+        words = [word for word, _ in source.tokens]
+        for at in range(1, len(words) - 1):
+            if words[at] not in law.OPENS or words[at + 1] != "(" or words[at - 1] in (".", "->", "*") \
+                    or law.OPENS_AT_ONCE & set(words[at:csource.closing(source.tokens, at + 1)]):
+                continue
+            yield Finding(source.path, source.tokens[at][1], "open", words[at],
+                          f"{words[at]}() may wait at a FIFO: use bh_file_open() or bh_file_read() of base/fd.h")
 
 
 def has_beside(tree, path, ending):
@@ -254,5 +268,5 @@ def floors(tree):
                               f"{call.name}() is on a higher floor, in {other}.c")
 
 
-ALL = [includes, sizes, banned, proc, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once]
+ALL = [includes, sizes, banned, proc, opens, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once, words.words]
 STRICT = ALL + [contracts]

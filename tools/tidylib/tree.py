@@ -13,8 +13,9 @@ class Tree:
         self.root = root
         self.sources, self.mesons, self.documents = [], {}, {}
         self.scripts = set()  # of tests/, those that can be run
+        self.pages, self.tables = {}, {}  # docs/**.md and tables/*.tbl: their texts
         self._visit("", recurse=False)
-        for folder in SOURCE_FOLDERS + ["docs"]:
+        for folder in SOURCE_FOLDERS + ["docs", "tables"]:
             for where, _, _ in sorted(os.walk(os.path.join(root, folder))):
                 self._visit(os.path.relpath(where, root))
         self.paths = {source.path for source in self.sources}
@@ -29,7 +30,11 @@ class Tree:
             elif path.startswith("tests/") and name.endswith(".py"):
                 if '__name__ == "__main__"' in self._text(path):
                     self.scripts.add(path)
-            elif self._is_limited(path):
+            elif name.endswith(".tbl"):
+                self.tables[path] = self._text(path)
+            if path.startswith("docs/") and name.endswith(".md"):
+                self.pages[path] = self._text(path)
+            if self._is_limited(path):
                 self.documents[path] = self._text(path).count("\n")
 
     @staticmethod

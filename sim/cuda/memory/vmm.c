@@ -9,8 +9,7 @@
 #define HANDLE_MAGIC 0x4248564du
 #define GRANULE SIM_PAGE_BYTES
 
-/* A handle: it lives as long as somebody has it.  What it names lives on while it is
- * mapped. */
+/* A handle: it lives while it is referenced.  Its memory lives on while it is mapped. */
 struct handle {
     uint32_t magic;
     unsigned references;

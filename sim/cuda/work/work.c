@@ -225,7 +225,7 @@ CUDA_ROW(cuStreamCreate, (CUstream * stream, unsigned int flags), work_create(st
 CUDA_ROW(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority),
          work_create(stream, flags, priority))
 
-/* Its work goes on. */
+/* The stream's pending work continues. */
 CUDA_API CUresult
 cuStreamDestroy_v2(CUstream stream)
 {

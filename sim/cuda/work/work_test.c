@@ -437,8 +437,8 @@ utilization(void)
     return rates.gpu;
 }
 
-/* At first NVML tells the share of the time since the process began, which /proc knows by a hundredth
- * of a second, that its kernel has run: the board says what that lies between. */
+/* At first NVML reports the share of the time since the process began, which /proc knows by a hundredth of a
+ * second, that its kernel has run: the board says what that lies between. */
 static void
 check_first(uint64_t forked_ns)
 {
@@ -478,8 +478,8 @@ check_samples(pid_t pid)
     assert_int_equal(count, 1);
 }
 
-/* The GPU works for a process that sleeps: with the one kernel that runs, and no look at it
- * by anybody else. */
+/* The GPU works for a process that sleeps: with the one kernel that runs, and without any other process that
+ * reads it. */
 static void
 test_utilization(void **state)
 {

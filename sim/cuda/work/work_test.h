@@ -66,7 +66,7 @@ between(CUevent start, CUevent end)
     return (double)ms * 1000;
 }
 
-/* ---- work that waits until it is told to begin ---- */
+/* ---- work that waits for the order to begin ---- */
 
 /* What the processes of a test share: whether all may begin, and what each measured. */
 static struct {

@@ -22,7 +22,7 @@ struct bh_sign_in_request {
     const char *challenge; /* the id that SIGN_IN_CHALLENGE gave, with a passkey */
     const char *credential, *client_data, *authenticator_data, *signature, *user_handle;
     const char *host;   /* what the session is for, to tell it from others */
-    const char *device; /* as an earlier sign-in gave it: not a stranger's attempt */
+    const char *device; /* from an earlier sign-in: the attempt counts as the owner's device */
 };
 
 struct bh_sign_in_device_request {
@@ -31,7 +31,7 @@ struct bh_sign_in_device_request {
 
 struct bh_sign_in_issuer_request {
     const char *issuer;
-    bool again; /* the person who is signed in authenticates once more */
+    bool again; /* a signed-in user authenticates again */
 };
 
 /* The browser's query, whole, as the provider sent it back. */
@@ -59,7 +59,7 @@ struct bh_sign_in_first_request {
 
 struct bh_password_request {
     const char *old, *password;  /* old: NULL where a one-time code stands instead */
-    const char *enrol, *account; /* that code, and for whom */
+    const char *enrol, *account; /* that code, and the account that it is for */
 };
 
 struct bh_code_request {

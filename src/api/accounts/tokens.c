@@ -63,7 +63,7 @@ bh_tokens_create(struct bh_call *call, struct bh_err *err)
 struct token_list {
     struct bh_call *call;
     struct bh_rows rows;
-    bool any;   /* the caller sees everybody's */
+    bool any;   /* the caller sees tokens of all users */
     bool found; /* revoking: it is there, and the caller's */
 };
 

@@ -81,7 +81,7 @@ log_check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
     if (rc != BH_OK || seq >= minimum)
         return rc;
     bh_err_set(err, BH_NOT_FOUND, "records below %" PRIu64 " were pruned", minimum);
-    return bh_err_hint(err, "who pruned them has an export of them");
+    return bh_err_hint(err, "they are in the folder that they were pruned into, which proves them by itself");
 }
 
 /* The record, where the caller may see it whole; other records do not exist for it. */

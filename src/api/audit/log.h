@@ -3,8 +3,8 @@
 
 #include "api/request/call.h"
 
-/* The audit log for those who verify it: proofs, and the files of C2SP's tlog-tiles below
- * /v1/log, derived from committed records.  bh_resources.
+/* The audit log for verifiers: proofs, and the files of C2SP's tlog-tiles below /v1/log, derived from
+ * committed records. bh_resources.
  *
  * Checkpoints and hashes are open to all; records are not. */
 

@@ -48,8 +48,8 @@ log_rows_put_name(void *self, const struct bh_name_row *row)
     return true;
 }
 
-/* Whether the records that count say that it ended.  An end may be told long after it was, so its
- * time says nothing of that; rows of a store of before have nothing else. */
+/* Whether the records that count say that it ended.  An end may be reported long after it happened, so its
+ * time does not decide that; rows that an older store wrote have only the time. */
 static bool
 rows_has_ended(const struct rows_page *page, const struct bh_job_row *row)
 {
@@ -215,7 +215,7 @@ log_rows_number_in(const struct documents *documents, const struct bh_document_r
     return bh_slice_u64(value, &number) ? number : UINT64_MAX;
 }
 
-/* Whether the log's first records speak of it, and it will not change any more. */
+/* Whether the log's first records are about it, and it no longer changes. */
 static bool
 log_rows_is_final(const struct documents *documents, uint64_t number)
 {
@@ -228,8 +228,8 @@ log_rows_is_final(const struct documents *documents, uint64_t number)
     return store->ops->get_job(store->self, number, log_rows_check_end, &end, &unused) == BH_OK && end.seen;
 }
 
-/* What goes on a page behind `after`: the older revisions may go between two pages, so each of these,
- * which come last, counts by its own number. */
+/* Revisions, which come last, continue behind `after`: older ones may be removed between two pages, so each
+ * counts by its own number. */
 static void
 log_rows_put_document(struct documents *documents, const struct bh_document_row *row)
 {

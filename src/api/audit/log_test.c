@@ -235,7 +235,7 @@ put_ended(uint64_t job, uint64_t ended_ns, uint64_t ended_by)
     assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
 }
 
-/* All records have the time 1000; the ends of 901 and 903 are told by what does not count. */
+/* All records have the time 1000; the ends of 901 and 903 are in records that do not count. */
 static void
 rows_of_jobs_are_those_that_the_records_ended(void **state)
 {
@@ -243,7 +243,7 @@ rows_of_jobs_are_those_that_the_records_ended(void **state)
         uint64_t job, ended_ns, ended_by;
         bool given;
     } rows[] = {
-        { 901, 900, 550, false }, /* told late */
+        { 901, 900, 550, false }, /* reported late */
         { 902, 900, 450, true },        { 903, 900, SIGNED, false },
         { 904, 900, SIGNED - 1, true }, { 905, 2000, 450, true }, /* a node's clock is its own */
         { 906, 900, 0, true },                                    /* of a store of before: by the time */
@@ -304,8 +304,8 @@ documents_after(uint64_t after, uint64_t *ret_first)
     return bh_buf_text(&out) ? list : "too many";
 }
 
-/* Images of jobs that the records ended, as with the jobs' rows.  This store has one lock: nobody may
- * ask it for a job while it lists documents. */
+/* Images of jobs that the records ended, as with the jobs' rows.  This store has one lock: it must not be
+ * asked for a job while it lists documents. */
 static void
 rows_of_documents_are_those_that_the_records_settled(void **state)
 {

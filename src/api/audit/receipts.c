@@ -137,7 +137,7 @@ struct receipt_shown {
     struct bh_reply_receipt_by by[BH_RECEIPT_BY_MAX];
 };
 
-/* Of those that the caller may not see it says that there are some: not who, not how many, and not
+/* Of tenants that the caller may not see it says only that there are some: not which, not how many, and not
  * between which others they came. */
 static struct bh_list
 receipts_from_of(const struct receipts *r, struct receipt_shown *shown)
@@ -171,8 +171,8 @@ receipts_by_of(struct receipt_shown *shown)
     return (struct bh_list){ shown->by, receipt->by_count };
 }
 
-/* For who sees all of it: the receipt as its digest was taken.  Beside a job it would say the same
- * twice. */
+/* For a caller that sees all of it: the receipt as its digest was taken.  Beside a job it would repeat
+ * itself. */
 static struct bh_slice
 receipts_whole_of(struct receipts *r, const struct bh_msg_receipt *receipt)
 {

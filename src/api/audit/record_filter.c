@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/audit/record_words.h"
+#include "audit/job_status.h"
 #include "base/num.h"
 
 enum { TEXT_LEAST = 4 };
@@ -32,8 +33,9 @@ record_filter_may_see_site(const struct bh_call *call)
     return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 }).allow;
 }
 
-/* A name that no principal has finds nothing, as that of one does of which the caller may see
- * nothing; who may see the whole site is told that it is mistyped. */
+/* A name that no principal has finds nothing, like a name whose records the caller may not see, so that the
+ * answer does not show which names exist.  A caller that may see the whole site learns that the name is
+ * mistyped. */
 static bh_rc
 filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
@@ -168,14 +170,39 @@ filter_text_begins(struct bh_slice object, const char *key, const char *want)
            && strncmp(text, want, strlen(want)) == 0;
 }
 
+/* Whether the record says what became of the job: what ended it may have been about another object, such as
+ * its node, its tenant's quota or a job that preempted it. */
 static bool
-filter_is_object(const struct bh_record_filter *filter, struct bh_slice leaf)
+filter_changes_job(uint64_t job, struct bh_slice leaf)
+{
+    struct bh_job_status status;
+    struct bh_slice list;
+    size_t cursor = 0;
+
+    if (!bh_slice_get(leaf, "jobs", &list))
+        return false;
+    while (bh_job_status_next(list, &cursor, &status))
+        if (status.job == job)
+            return true;
+    return false;
+}
+
+static bool
+filter_names_object(const struct bh_record_filter *filter, struct bh_slice leaf)
 {
     struct bh_slice object;
 
-    return !filter->object_type
-           || (bh_slice_get(leaf, "obj", &object) && filter_text_is(object, "type", filter->object_type)
-               && (!filter->has_object || record_filter_number_in(object, "id") == filter->object));
+    return bh_slice_get(leaf, "obj", &object) && filter_text_is(object, "type", filter->object_type)
+           && (!filter->has_object || record_filter_number_in(object, "id") == filter->object);
+}
+
+static bool
+filter_is_object(const struct bh_record_filter *filter, struct bh_slice leaf, bool whole)
+{
+    if (!filter->object_type || filter_names_object(filter, leaf))
+        return true;
+    return whole && filter->has_object && strcmp(filter->object_type, "job") == 0
+           && filter_changes_job(filter->object, leaf);
 }
 
 static bool
@@ -219,7 +246,7 @@ record_filter_has_text(const struct bh_record_filter *filter, struct bh_slice le
 }
 
 bool
-bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf)
+bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf, bool whole)
 {
     uint64_t ts_ns;
 
@@ -227,7 +254,7 @@ bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf
         return true;
     ts_ns = record_filter_number_in(leaf, "ts");
     return ts_ns >= filter->since_ns && ts_ns < filter->until_ns
-           && (!filter->verb || filter_text_is(leaf, "verb", filter->verb)) && filter_is_object(filter, leaf)
-           && filter_is_actor(filter, leaf) && filter_is_decision(filter, leaf)
-           && record_filter_has_text(filter, leaf);
+           && (!filter->verb || filter_text_is(leaf, "verb", filter->verb))
+           && filter_is_object(filter, leaf, whole) && filter_is_actor(filter, leaf)
+           && filter_is_decision(filter, leaf) && record_filter_has_text(filter, leaf);
 }

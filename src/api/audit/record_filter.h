@@ -25,7 +25,8 @@ BH_MUST_USE bh_rc bh_record_filter_read(const struct bh_call *call, struct bh_re
 /* Whether the leaf's result is that something was denied. */
 bool bh_record_filter_is_refusal(struct bh_slice leaf);
 
-/* Whether the record with that leaf is asked for. */
-bool bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf);
+/* Whether the record with that leaf is asked for; `whole`: the caller sees all of it, what became of jobs
+ * by it included. */
+bool bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf, bool whole);
 
 #endif

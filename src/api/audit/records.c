@@ -45,8 +45,8 @@ records_text_of(struct bh_slice leaf, const char *key, char memory[TEXT_SIZE])
 
 /* What a row borrows until it is written. */
 struct record_texts {
-    char token[TEXT_SIZE], via[TEXT_SIZE], phase[TEXT_SIZE], result[TEXT_SIZE], text[TEXT_SIZE],
-        verb[TEXT_SIZE], outcome[BH_RECORD_OUTCOME_SIZE];
+    char token[TEXT_SIZE], via[TEXT_SIZE], phase[TEXT_SIZE], request[TEXT_SIZE], result[TEXT_SIZE],
+        salt[TEXT_SIZE], text[TEXT_SIZE], verb[TEXT_SIZE], outcome[BH_RECORD_OUTCOME_SIZE];
     struct bh_reply_record_actor actor;
 };
 
@@ -84,14 +84,24 @@ records_part_of(struct bh_slice leaf, const char *key)
     return bh_slice_get(leaf, key, &value) ? value : (struct bh_slice){ NULL, 0 };
 }
 
-/* A record's decisions may be about other tenants' jobs: who does not see everything
- * gets such a leaf by its hash only. */
+/* A text of letters and dashes alone, however long. */
+static struct bh_slice
+records_letters_of(struct bh_slice leaf, const char *key)
+{
+    struct bh_slice value = records_part_of(leaf, key);
+
+    return value.length < 2 ? (struct bh_slice){ NULL, 0 }
+                            : (struct bh_slice){ value.text + 1, value.length - 2 };
+}
+
+/* A record's decisions may be about other tenants' jobs: a caller that does not see all of them gets such a
+ * leaf by its hash only. */
 static bool
-records_names_others(struct bh_slice leaf)
+records_are_whole(const struct records *r, struct bh_slice leaf)
 {
     struct bh_slice decisions;
 
-    return bh_slice_get(leaf, "do", &decisions);
+    return r->visible.all || !bh_slice_get(leaf, "do", &decisions);
 }
 
 /* A denial for want of any rule: its result says so alone. */
@@ -131,7 +141,7 @@ records_names_verb(struct bh_slice leaf, const char *verb)
            && strcmp(text, verb) == 0;
 }
 
-/* For who may see the record whole: what a person said, or what a site file changed, in `note`. */
+/* For a caller that may see the record whole: a user's text, or the changes of a site file, in `note`. */
 static void
 records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
                   struct bh_reply_record_shown *ret)
@@ -140,7 +150,7 @@ records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
     struct bh_slice list, item;
     size_t cursor = 0;
 
-    if (!bh_slice_get(leaf, "sealed", &list) || (!r->visible.all && records_names_others(leaf)))
+    if (!bh_slice_get(leaf, "sealed", &list) || !records_are_whole(r, leaf))
         return;
     while (bh_slice_next_item(list, &cursor, &item)) {
         if (note->length > 0 && !changes)
@@ -153,34 +163,49 @@ records_fill_note(struct records *r, struct bh_slice leaf, struct bh_buf *note,
         ret->note = (struct bh_slice){ note->length ? note->bytes : "", note->length };
 }
 
-/* The event's own content, what the engine was told or what a deed says besides
- * (audit/token_facts.h), is for callers that see the leaf whole. */
+/* What only callers that see the leaf whole get of it, as it is. */
+static void
+records_fill_whole(struct bh_slice leaf, struct record_texts *texts, struct bh_reply_record_shown *ret)
+{
+    ret->decided = records_part_of(leaf, "do");
+    ret->event = records_part_of(leaf, "ev");
+    ret->jobs = records_part_of(leaf, "jobs");
+    ret->names = records_part_of(leaf, "names");
+    ret->orders = records_letters_of(leaf, "orders");
+    ret->salt = records_text_of(leaf, "salt", texts->salt);
+}
+
+/* The event's own content (what the engine received, or what a deed adds, audit/token_facts.h) is for callers
+ * that see the leaf whole. */
 static bool
 records_put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(r->call->dir, (bh_tenant_id){ (uint32_t)tenant_id });
-    bool whole = r->visible.all || !records_names_others(leaf);
     struct record_texts texts;
     struct bh_reply_record_shown row = {
         .actor = records_actor_of(r, leaf, &texts),
+        .boot = records_number_in(leaf, "boot"),
         .count = records_number_in(leaf, "count"),
         .decision = records_decision_of(leaf),
-        .event = whole ? records_part_of(leaf, "ev") : (struct bh_slice){ NULL, 0 },
         .object = records_part_of(leaf, "obj"),
         .order = records_number_in(leaf, "order"),
         .outcome = bh_record_outcome(leaf, texts.outcome),
         .phase = records_text_of(leaf, "phase", texts.phase),
+        .request = records_text_of(leaf, "req", texts.request),
         .result = records_text_of(leaf, "res", texts.result),
         .seq = seq,
         .tenant = tenant ? tenant->path : NULL,
         .text = records_text_of(leaf, "text", texts.text),
         .ts_ns = records_number_in(leaf, "ts"),
         .verb = records_text_of(leaf, "verb", texts.verb),
+        .version = records_number_in(leaf, "v"),
     };
     struct bh_buf note;
     bool more;
 
+    if (records_are_whole(r, leaf))
+        records_fill_whole(leaf, &texts, &row);
     bh_buf_init(&note, NOTE_BYTES_MAX);
     records_fill_note(r, leaf, &note, &row);
     more = bh_rows_put(&r->rows, &row);
@@ -198,7 +223,7 @@ records_put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visi
 {
     struct bh_reply_record_shown row = { .seq = seq, .ts_ns = BH_UNSET };
 
-    if (visible && (r->visible.all || !records_names_others(leaf)))
+    if (visible && records_are_whole(r, leaf))
         row.leaf = leaf;
     else
         r->call->api->options.crypto->sha256("", 1, leaf.text, leaf.length, row.hash);
@@ -219,7 +244,7 @@ records_put_record(void *self, uint64_t seq, const char *text, size_t length)
     r->last = seq;
     if (!visible && (!r->raw || r->filter.any))
         return true;
-    if (!bh_record_filter_has(&r->filter, leaf))
+    if (!bh_record_filter_has(&r->filter, leaf, records_are_whole(r, leaf)))
         return true;
     r->capacity--;
     return r->raw ? records_put_raw(r, seq, leaf, visible) : records_put_cooked(r, seq, leaf, tenant);
@@ -330,8 +355,8 @@ records_put_page(struct records *r, uint64_t first, struct bh_err *err)
     return BH_OK;
 }
 
-/* Whether the pages come to every record: then the log's size is how many there are.  Fewer
- * are not counted, and how much others do is not for those who see only their own. */
+/* Whether the pages come to every record: then the log's size is their number.  Fewer are not counted, and a
+ * caller that sees only its own records must not learn how much others do. */
 static bool
 records_counts_all(const struct records *r)
 {

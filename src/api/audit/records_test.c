@@ -69,7 +69,7 @@ pages_follow_each_other(void **state)
     BH_CHECK_DONE();
 }
 
-/* The tree can be computed from what anybody gets: a leaf, or its hash. */
+/* The tree can be computed from what any caller gets: a leaf, or its hash. */
 static void
 raw_gives_leaves_or_their_hash(void **state)
 {
@@ -253,9 +253,9 @@ searches_know_times_and_ids(void **state)
     "00000000000000000000000000000000000000000000000000000000000000ab\",\"ts\":\"2000\","                    \
     "\"v\":4,\"verb\":\"gpu.cordon\"}"
 
-/* What happened is told as the leaf has it to who sees that, and the digest of its text. */
+/* A caller that sees the leaf gets its event as the leaf has it, and the digest of its text. */
 static void
-events_are_told(void **state)
+events_are_shown(void **state)
 {
     static const char event[] = "\"event\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},";
     static const char text[] =
@@ -271,6 +271,58 @@ events_are_told(void **state)
     BH_CHECK_EQ("of whole ones", count_in(got.text, event), 1);
     SEND(BH_GET, "/v1/records", .query = "verb=gpu.cordon", .uid = BOB);
     BH_CHECK_EQ("not another's", count_in(got.text, event), 0);
+    BH_CHECK_DONE();
+}
+
+#define CHANGED(seq, more)                                                                                   \
+    "{\"boot\":3,\"dec\":{\"allow\":true}," more "\"jobs\":[{\"cause\":\"cancelled\",\"ended\":\"1900\","    \
+    "\"job\":23,\"state\":\"cancelled\"}],\"names\":[{\"c\":"                                                \
+    "\"00000000000000000000000000000000000000000000000000000000000000cd\",\"id\":4,\"kind\":\"node\"}],"     \
+    "\"obj\":{\"id\":2,\"type\":\"tenant\"},\"orders\":\"-t\",\"phase\":\"intent\","                         \
+    "\"req\":\"c0ffee00000000000000000000000000\",\"res\":\"ok\","                                           \
+    "\"salt\":\"5a170000000000000000000000000000\",\"seq\":" #seq                                            \
+    ",\"tenant\":2,\"ts\":\"2000\",\"v\":4,\"verb\":\"site.apply\"}"
+
+/* What ended a job is found under the job, whatever it was done to; all of it is shown to callers that see
+ * the record whole. */
+static void
+what_changed_a_job_is_shown_whole(void **state)
+{
+    static const struct {
+        const char *member;
+        uint32_t all, tenants; /* in how many of the two records */
+    } rows[] = {
+        { "\"boot\":3,", 2, 2 },
+        { "\"decided\":[],", 1, 0 },
+        { "\"jobs\":[{\"cause\":\"cancelled\",", 2, 1 },
+        { "\"names\":[{\"c\":\"00000000", 2, 1 },
+        { "\"orders\":\"-t\",", 2, 1 },
+        { "\"request\":\"c0ffee00000000000000000000000000\",", 2, 2 },
+        { "\"salt\":\"5a170000000000000000000000000000\",", 2, 1 },
+        { "\"version\":4}", 2, 2 },
+    };
+    static const struct {
+        const char *query;
+        uint32_t uid, count;
+        /* clang-format off */
+    } searches[] = {
+        { "object=job/23", CAROL, 2 }, { "object=job/23", ALICE, 1 }, { "object=job/23", BOB, 0 },
+        { "object=job/24", CAROL, 0 }, { "object=gpu/23", CAROL, 0 }, { "object=tenant/2", ALICE, 2 },
+    };
+    /* clang-format on */
+
+    bh_fixture_put_record(f, 4, CHANGED(4, ""));
+    bh_fixture_put_record(f, 5, CHANGED(5, "\"do\":[],"));
+    for (size_t i = 0; i < BH_COUNT(searches); i++) {
+        SEND(BH_GET, "/v1/records", .query = searches[i].query, .uid = searches[i].uid);
+        BH_CHECK_EQ(searches[i].query, count_in(got.text, "\"seq\":"), searches[i].count);
+    }
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = "verb=site.apply", .uid = CAROL);
+        BH_CHECK_EQ(rows[i].member, count_in(got.text, rows[i].member), rows[i].all);
+        SEND(BH_GET, "/v1/records", .query = "verb=site.apply", .uid = ALICE);
+        BH_CHECK_EQ(rows[i].member, count_in(got.text, rows[i].member), rows[i].tenants);
+    }
     BH_CHECK_DONE();
 }
 
@@ -310,7 +362,7 @@ searches_know_datasets_by_name(void **state)
 
 /* The result says that the answer was taken, the outcome what it was. */
 static void
-outcomes_are_told(void **state)
+outcomes_are_shown(void **state)
 {
     static const struct {
         const char *leaf, *says;
@@ -353,8 +405,9 @@ main(void)
                                         TEST(searches_find_what_they_ask_for),
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),
-                                        TEST(outcomes_are_told),
-                                        TEST(events_are_told) };
+                                        TEST(outcomes_are_shown),
+                                        TEST(events_are_shown),
+                                        TEST(what_changed_a_job_is_shown_whole) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

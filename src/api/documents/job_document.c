@@ -25,6 +25,7 @@ static const struct bh_field carried_rows[] = {
 const struct bh_fields bh_carried_row_fields = BH_FIELDS("carried_row", struct bh_carried_row, carried_rows);
 
 static const struct bh_field failure_rows[] = {
+    BH_F(struct bh_failure_row, record, BH_FIELD_U64),
     BH_F(struct bh_failure_row, text, BH_FIELD_HEX),
 };
 const struct bh_fields bh_failure_row_fields = BH_FIELDS("failure_row", struct bh_failure_row, failure_rows);

@@ -27,10 +27,11 @@ struct bh_carried_end {
 };
 extern const struct bh_fields bh_carried_end_fields, bh_carried_row_fields;
 
-/* BH_DOCUMENT_FAILURE: why the job could not be started.  The text is the node's, sealed like the
- * specification; its digest stands in the record of the outcome, too. */
+/* BH_DOCUMENT_FAILURE: where the node says why the job could not be started, or was ended. */
 struct bh_failure_row {
-    uint8_t text[32]; /* digest of the sealed item */
+    uint64_t record; /* the number of the record that has it as its note */
+    uint8_t
+        text[32]; /* of earlier programs, instead: the digest of the sealed text, which the record names */
 };
 extern const struct bh_fields bh_failure_row_fields;
 

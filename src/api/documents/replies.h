@@ -21,6 +21,7 @@
 #define BH_REPLY_HEX(key) uint8_t key[32]
 #define BH_REPLY_SLICE(key) struct bh_slice key
 #define BH_REPLY_OBJECT(key) struct bh_slice key /* JSON */
+#define BH_REPLY_JSONS(key) struct bh_slice key  /* JSON: a list of objects */
 #define BH_REPLY_AMOUNT(key) struct bh_slice key /* JSON: a number, a text or null */
 #define BH_REPLY_U64S(key) struct bh_list key
 #define BH_REPLY_STRUCT(key, of) struct bh_reply_##of key

@@ -75,7 +75,7 @@ no_such_job(uint64_t job, struct bh_err *err)
     return bh_err_hint(err, "`bulkhead ps` lists those you may see");
 }
 
-/* Who holds either job.view or the operation's own verb sees the job. */
+/* A caller that holds either job.view or the operation's own verb sees the job. */
 static bool
 jobs_may_see(const struct bh_call *call, bh_tenant_id tenant)
 {
@@ -138,7 +138,7 @@ jobs_priority_name(uint32_t priority)
     return name ? name : "normal";
 }
 
-/* Free text of a person: sealed in the row, and opened for who sees the job. */
+/* A user's free text: sealed in the row, and opened for a caller that sees the job. */
 static struct bh_slice
 jobs_name_of(const struct bh_call *call, const char *stored, char memory[NAME_SIZE])
 {
@@ -293,7 +293,7 @@ jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_er
         bh_reservations_find(call, &page.reservations);
     }
     page.rows = bh_rows_begin(call, &bh_reply_job_list_fields);
-    filter->limit++; /* one row more tells whether there is another page */
+    filter->limit++; /* a row too many shows that there is another page */
     rc = store->ops->list_jobs(store->self, filter, jobs_put_row, &page, err);
     if (rc != BH_OK)
         return rc;
@@ -671,35 +671,34 @@ jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command
     return bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
 }
 
-/* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has
- * one (who may not submit it learns nothing of nodes, and the denial is recorded). */
-static bh_rc
-jobs_refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
-                     struct bh_err *err)
+bh_rc
+bh_jobs_command_submission(struct bh_call *call, struct bh_command *command, struct bh_answer *ret_answer,
+                           struct bh_err *err)
 {
-    struct bh_answer answer;
+    struct bh_err unserved;
     bh_rc rc;
 
-    command->dry_run = true;
-    rc = bh_call_command(call, command, &answer, err);
-    if (rc == BH_OK && answer.replayed) {
-        bh_buf_puts(&call->reply->body, answer.replayed);
-        return BH_OK;
-    }
-    if (rc == BH_OK)
-        *err = *unserved;
+    command->image_away = !bh_runnable_image(call, command->spec);
+    if (bh_runnable_check(call, command->spec, &command->numbers, &unserved) == BH_OK)
+        return bh_call_command_as(call, BH_OP_JOB_SUBMIT, command, ret_answer, err);
+    /* a caller that may not submit it learns nothing of nodes, and the denial is recorded */
+    command->dry_run = command->admission_only = true;
+    rc = bh_call_command_as(call, BH_OP_JOB_SUBMIT, command, ret_answer, err);
+    if (rc != BH_OK || ret_answer->replayed)
+        return rc;
+    *err = unserved;
     return err->rc;
 }
 
 static bh_rc
 jobs_send_submission(struct bh_call *call, struct bh_command *command, struct bh_err *err)
 {
-    struct bh_err unserved;
+    struct bh_answer answer;
+    bh_rc rc = bh_jobs_command_submission(call, command, &answer, err);
 
-    command->image_away = !bh_runnable_image(call, command->spec);
-    if (bh_runnable_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
-        return jobs_refuse_unserved(call, command, &unserved, err);
-    return bh_call_send(call, command, err);
+    if (rc == BH_OK)
+        bh_call_reply(call, command, &answer);
+    return rc;
 }
 
 bh_rc

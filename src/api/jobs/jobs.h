@@ -28,6 +28,13 @@ BH_MUST_USE bh_rc bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *s
                                      struct bh_job_numbers *ret_numbers, bh_tenant_id *ret_tenant,
                                      struct bh_err *err);
 
+/* Have the owner submit, try, or only admit the job of `command`, which bh_jobs_check_spec passed: the one
+ * way by which submit, its dry run and what-if come to a refusal, so that they cannot differ.
+ *   BH_RANGE  no node gives what it asks for (bh_runnable_check), and the owner has no better reason
+ * and what the owner refuses for. */
+BH_MUST_USE bh_rc bh_jobs_command_submission(struct bh_call *call, struct bh_command *command,
+                                             struct bh_answer *ret_answer, struct bh_err *err);
+
 /* Whether a job in that state has ended. */
 bool bh_jobs_ended(const char *state);
 

@@ -109,8 +109,8 @@ stream_send_events(struct bh_call *call, struct events *events)
     call->reply->stream = (struct bh_stream){ stream_read_events, stream_close_events, events };
 }
 
-/* Who calls and whether it still may: the site file and tokens change while a stream is
- * open.  The directory is held until `leave`. */
+/* Identify the caller and check its rights: the site file and tokens change while a stream is open.  The
+ * directory is held until `leave`. */
 static bool
 stream_enter(struct events *events)
 {

@@ -126,8 +126,8 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
 
 /* ---- opening ---- */
 
-/* Who opened a stream: the request is gone once it runs, so all that says who it was is copied,
- * to ask again. */
+/* The caller of a stream: the request is gone once the stream runs, so all that identifies the caller is
+ * copied, to check again. */
 struct permit {
     struct bh_call call;
     struct bh_request request;

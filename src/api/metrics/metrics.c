@@ -115,7 +115,7 @@ metrics_number_of(const struct bh_scrape_job *job, enum of_job what)
     return 0;
 }
 
-/* The next job of a visible tenant of which nodes told, with its labels. */
+/* The next job of a visible tenant that nodes reported on, with its labels. */
 static const struct bh_scrape_job *
 metrics_next_job(const struct bh_scrape *s, uint32_t *at, bool network, const char *ret_values[2],
                  char ret_number[24])

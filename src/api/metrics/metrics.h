@@ -3,9 +3,9 @@
 
 #include "api/request/call.h"
 
-/* GET /metrics; a bh_resource.  What stands in tables/metrics.tbl, as text or OpenMetrics by the
- * header Accept: series of the tenants on which the caller holds metrics.view, and those of the
- * site for who holds it there. */
+/* GET /metrics; a bh_resource.  The rows of tables/metrics.tbl, as text or OpenMetrics by the header
+ * Accept: series of the tenants on which the caller holds metrics.view, and those of the site if it holds
+ * that there. */
 bh_rc bh_metrics_show(struct bh_call *call, struct bh_err *err);
 
 #endif

@@ -14,7 +14,7 @@ static const char *golden_path;
 static bool update;
 static struct received got;
 
-/* A node whose name is worth escaping; job 1 has a lease there, 9 nobody knows. */
+/* A node whose name needs escaping; job 1 has a lease there, job 9 is unknown. */
 static const char inventory[] =
     "{\"driver\":\"580.159.03\",\"gpus\":["
     "{\"index\":0,\"memory_mib\":81559,\"memory_used_mib\":7,\"pci\":\"00000000:10:00.0\","

@@ -90,7 +90,7 @@ scrape_take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
     }
 }
 
-/* What has to be of one moment: GPUs, who holds them, and all time up to now. */
+/* Figures that must be of one moment: GPUs, their holders, and all time up to now. */
 static void
 scrape_ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {

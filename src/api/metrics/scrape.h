@@ -6,7 +6,7 @@
 #include "api/jobs/job_notices.h"
 #include "api/request/facts.h"
 
-/* What a scrape of metrics tells, gathered from the owner thread, the nodes' reports and the store.
+/* The content of a scrape of metrics, gathered from the owner thread, the nodes' reports and the store.
  * Folder-internal. */
 
 struct bh_scrape_tenant {
@@ -29,7 +29,7 @@ struct bh_scrape_share {
 struct bh_scrape_job {
     uint64_t job;
     uint32_t tenant;                               /* place in `tenants` */
-    bool sampled, networked;                       /* nodes told of it */
+    bool sampled, networked;                       /* nodes reported it */
     uint64_t cpu_ns, memory_bytes, gpu_memory_mib; /* of its leases together */
     struct bh_scrape_share share;
     uint64_t notices[BH_JOB_NOTICES];   /* how often, by kind */

@@ -44,7 +44,7 @@ struct gpu_list {
     struct bh_facts facts; /* of the connected nodes */
 };
 
-/* Whether others hold it, who stay unseen: of what they have the GPU's `used` tells. */
+/* Whether a tenant that the caller does not see holds it: the GPU's `used` includes such partitions. */
 static bool
 gpus_is_foreign(const struct gpu_list *list, const struct bh_partition_view *partition)
 {
@@ -284,18 +284,18 @@ gpus_fill_unmanaged(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of
 static void
 gpus_fill_state(const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
 {
+    ret->cordon = bh_held_names[gpu->held];
     ret->cordoned = gpu->cordoned;
     ret->fenced = gpu->fenced;
     ret->health = bh_gpus_health(gpu);
     if (gpu->health != BH_HEALTH_OK)
         ret->health_since_ns = gpu->since_ns;
     ret->health_until_ns = gpu->until_ns;
-    ret->held = bh_held_names[gpu->held];
     ret->id = gpu->gpu.v;
     ret->layout = bh_pool_layout_names[gpu->layout];
     ret->lone_carve = gpu->lone_carve;
     ret->managed = gpu->managed;
-    ret->node_held = bh_held_names[gpu->node_held];
+    ret->node_cordon = bh_held_names[gpu->node_held];
     ret->reset_due = gpu->reset_due;
     ret->resets = gpu->resets;
     ret->share_percent = gpu->share_limit / (BH_GPU_PARTS / 100);

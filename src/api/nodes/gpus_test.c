@@ -55,9 +55,9 @@ facts_come_from_the_node(void **state)
     BH_CHECK_EQ("without a node too", got.status, 200);
     BH_CHECK("no facts then", !strstr(got.text, "product"));
     SEND(BH_GET, "/v1/nodes", .uid = ALICE);
-    BH_CHECK("its node is down", strstr(got.text, "{\"items\":[{\"held\":\"no\",\"name\":\"n1\",")
-                                     && strstr(got.text, "\"state\":\"down\"")
-                                     && strstr(got.text, "\"total\":1}"));
+    BH_CHECK("its node is down",
+             strstr(got.text, "{\"items\":[{\"cordon\":\"no\",\"held\":\"no\",\"name\":\"n1\",")
+                 && strstr(got.text, "\"state\":\"down\"") && strstr(got.text, "\"total\":1}"));
     SEND(BH_GET, "/v1/status", .uid = ALICE);
     BH_CHECK("not connected", strstr(got.text, "\"connected\":false"));
     BH_CHECK_DONE();

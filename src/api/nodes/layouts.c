@@ -346,7 +346,8 @@ layouts_put_difference(struct layouts *l, const struct layouts_row *row)
     (void)bh_rows_put(&l->rows, &reply);
 }
 
-/* Whether the partition is shown: those that others hold are not, to who may not see their jobs. */
+/* Whether the partition is shown: one that another tenant holds is hidden from a caller that may not see that
+ * tenant's jobs. */
 static bool
 layouts_is_shown(const struct layouts *l, const struct layouts_row *row,
                  const struct bh_partition_view *partition)

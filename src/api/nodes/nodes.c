@@ -82,7 +82,7 @@ nodes_fill_grades(bh_json_value grades, struct node_lists *lists, struct bh_repl
     ret->grades_not_verified = (struct bh_texts){ lists->unverified, count };
 }
 
-/* What its isolation checks came to, as it last said.  Why names jobs: for who may see all. */
+/* The last result of its isolation checks.  The reason names jobs: only for a caller that may see all. */
 static void
 nodes_fill_isolation(const struct node_list *list, bh_json_value node, struct bh_reply_node_shown *ret)
 {
@@ -144,9 +144,9 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
     const struct bh_host_view *host = id < list->hosts.count ? &list->hosts.hosts[id] : &unknown;
     struct node_lists lists;
     struct bh_reply_node_shown row = {
+        .cordon = bh_held_names[host->held],
         .cpus = BH_UNSET,
         .gpus = BH_UNSET,
-        .held = bh_held_names[host->held],
         .isolation_gpus_fenced = BH_UNSET,
         .memory_mib = BH_UNSET,
         .name = name,

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "api/request/facts.h"
+#include "base/num.h"
+#include "model/geometry.h"
 #include "model/image.h"
 #include "model/path.h"
 
@@ -12,6 +14,7 @@ enum { WHY_MAX = 160 };
 
 struct runnable_wanted {
     const struct bh_job_spec *spec;
+    uint64_t models; /* of its SKU; 0: unknown */
     const struct bh_datasets *datasets;
     uint64_t memory_mib;
     struct bh_image image;
@@ -64,8 +67,9 @@ runnable_fetches_from(bh_json_value node, const char *source)
 
 /* True: the node gives the image; else `ret_why`. */
 static bool
-runnable_gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_MAX])
+runnable_gives_image(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
 {
+    const struct bh_image *image = &wanted->image;
     bool packed = image->kind == BH_IMAGE_OCI || image->kind == BH_IMAGE_REGISTRY;
 
     if (packed && !bh_json_truth(bh_json_get(node, "unpacks")))
@@ -99,7 +103,7 @@ runnable_folder_of(const struct runnable_wanted *wanted, const struct bh_mount_s
     return mount->source;
 }
 
-/* A dataset's folder is not named: who mounts it by name need not know it. */
+/* A dataset's folder is not named: a submitter that mounts it by name need not know it. */
 static bool
 runnable_gives_folders(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
 {
@@ -125,23 +129,57 @@ runnable_gives_folders(bh_json_value node, const struct runnable_wanted *wanted,
 }
 
 static bool
-runnable_all(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
+runnable_gives_memory(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
 {
     uint64_t most_mib = bh_json_number(bh_json_get(node, "job_memory_mib"), 0);
-    enum bh_network_mode mode = wanted->spec->network;
 
-    uint64_t has_mib = bh_json_number(bh_json_get(node, "memory_mib"), UINT64_MAX);
-
-    /* More than the machine has is the engine's to refuse: it knows what would fit where. */
-    if (most_mib && wanted->memory_mib > most_mib && wanted->memory_mib <= has_mib)
-        snprintf(ret_why, WHY_MAX, "gives a job %" PRIu64 " MiB of memory at most (memory_max_mib)",
-                 most_mib);
-    else if (mode != BH_NETWORK_NONE && !runnable_lists(node, "networks", bh_network_mode_names[mode]))
-        snprintf(ret_why, WHY_MAX, "has no network %s (networks)", bh_network_mode_names[mode]);
-    else
-        return runnable_gives_image(node, &wanted->image, ret_why)
-               && runnable_gives_folders(node, wanted, ret_why);
+    if (!most_mib || wanted->memory_mib <= most_mib)
+        return true;
+    snprintf(ret_why, WHY_MAX, "gives a job %" PRIu64 " MiB of memory at most (memory_max_mib)", most_mib);
     return false;
+}
+
+static bool
+runnable_gives_network(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
+{
+    const char *name = bh_network_mode_names[wanted->spec->network];
+
+    if (wanted->spec->network == BH_NETWORK_NONE || runnable_lists(node, "networks", name))
+        return true;
+    snprintf(ret_why, WHY_MAX, "has no network %s (networks)", name);
+    return false;
+}
+
+/* How much the node lacks; `ret_why` is the first of it. */
+static uint32_t
+runnable_count_lacks(bh_json_value node, const struct runnable_wanted *wanted, char ret_why[WHY_MAX])
+{
+    static bool (*const checks[])(bh_json_value, const struct runnable_wanted *,
+                                  char[WHY_MAX]) = { runnable_gives_memory, runnable_gives_network,
+                                                     runnable_gives_image, runnable_gives_folders };
+    uint32_t lacks = 0;
+    char why[WHY_MAX];
+
+    for (size_t i = 0; i < BH_COUNT(checks); i++)
+        if (!checks[i](node, wanted, why) && lacks++ == 0)
+            memcpy(ret_why, why, WHY_MAX);
+    return lacks;
+}
+
+/* Whether it has a GPU of the SKU's models, as far as they are known, and the memory in its machine: on what
+ * no node has of these, the engine refuses. */
+static bool
+runnable_is_candidate(bh_json_value node, const struct runnable_wanted *wanted)
+{
+    bh_json_value gpus = bh_json_get(node, "gpus");
+    bool model = wanted->models == 0;
+
+    for (size_t i = 0; i < bh_json_count(gpus) && !model; i++) {
+        const char *product = bh_json_text(bh_json_get(bh_json_at(gpus, i), "product"), "");
+
+        model = wanted->models >> bh_model_by_product(product) & 1;
+    }
+    return model && wanted->memory_mib <= bh_json_number(bh_json_get(node, "memory_mib"), UINT64_MAX);
 }
 
 /* Whether there is anything to ask nodes for.  Memory only where the job says it: a size's own would
@@ -156,27 +194,54 @@ runnable_reads(const struct bh_job_spec *spec, struct runnable_wanted *ret_wante
            || spec->memory;
 }
 
+/* The candidate that lacks least, and the first thing it lacks; NULL: one lacks nothing, or there is none. */
+static const struct bh_node_facts *
+runnable_find_nearest(const struct bh_facts *facts, const struct runnable_wanted *wanted,
+                      char ret_why[WHY_MAX])
+{
+    const struct bh_node_facts *nearest = NULL;
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < facts->node_count && least > 0; i++) {
+        const struct bh_node_facts *node = &facts->nodes[i];
+        char why[WHY_MAX] = "";
+        uint32_t lacks;
+
+        if (!runnable_is_candidate(node->root, wanted))
+            continue;
+        lacks = runnable_count_lacks(node->root, wanted, why);
+        if (lacks >= least)
+            continue;
+        least = lacks;
+        nearest = lacks ? node : NULL;
+        memcpy(ret_why, why, WHY_MAX);
+    }
+    return nearest;
+}
+
 bh_rc
 bh_runnable_check(struct bh_call *call, const struct bh_job_spec *spec, const struct bh_job_numbers *numbers,
                   struct bh_err *err)
 {
+    const struct bh_dir_sku *sku = bh_directory_sku_named(call->dir, spec->sku);
     struct runnable_wanted wanted = { .spec = spec,
+                                      .models = sku ? sku->models : 0,
                                       .datasets = &call->dir->datasets,
                                       .memory_mib = numbers->memory_bytes >> 20 };
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
-    char why[WHY_MAX] = "";
+    const struct bh_node_facts *nearest;
+    char why[WHY_MAX];
 
     if (!runnable_reads(spec, &wanted))
         return BH_OK;
     bh_facts_load(&call->api->options.owner, &facts);
-    for (uint32_t i = 0; i < facts.node_count; i++)
-        if (runnable_all(facts.nodes[i].root, &wanted, why))
-            return BH_OK;
-    if (facts.node_count == 0)
+    nearest = runnable_find_nearest(&facts, &wanted, why);
+    if (!nearest)
         return BH_OK;
-    bh_err_set(err, BH_RANGE, "no node can run it%s: %.60s %.150s",
-               facts.node_count > 1 ? ", each for a reason of its own" : "",
-               facts.nodes[facts.node_count - 1].name, why);
+    if (facts.node_count == 1)
+        bh_err_set(err, BH_RANGE, "no node can run it: %.60s %.150s", nearest->name, why);
+    else
+        bh_err_set(err, BH_RANGE, "no node can run it; %.60s lacks least: it %.150s", nearest->name, why);
     return bh_err_hint(err, "an administrator can change that in node.conf of a node; `bulkhead get "
                             "nodes` lists them");
 }

@@ -7,8 +7,13 @@
 #include "base/test.h"
 
 #define NODE(name, more) "{\"cpus\":8,\"gpus\":[],\"memory_mib\":64000,\"node\":\"" name "\"" more "}"
+#define H100(name, more)                                                                                           \
+    "{\"gpus\":[{\"product\":\"NVIDIA H100 80GB HBM3\",\"uuid\":\"GPU-a\"}],\"memory_mib\":64000,\"node\":\"" name \
+    "\"" more "}"
 #define JOB(more) "{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"" more "}"
 #define FOLDER JOB(",\"mounts\":[{\"source\":\"/work/data/a\",\"target\":\"/a\"}]")
+
+#define LARGE "{\"args\":[\"true\"],\"network\":\"egress\",\"sku\":\"large\",\"tenant\":\"acme/vision\"}"
 
 #define DATASET JOB(",\"mounts\":[{\"dataset\":\"imagenet\"}]")
 
@@ -22,7 +27,7 @@ static const struct {
     { "above it", FOLDER, NODE("n1", ",\"mount_roots\":[\"/work\"]"), NULL, NULL },
     { "on the second", FOLDER, NODE("n1", ""), NODE("n2", ",\"mount_roots\":[\"/work\"]"), NULL },
     { "on neither", FOLDER, NODE("n1", ""), NODE("n2", ",\"mount_roots\":[\"/srv\"]"),
-      "each for a reason of its own: n2 mounts nothing at /work/data/a (mount_roots)" },
+      "; n1 lacks least: it mounts nothing at /work/data/a (mount_roots)" },
     { "a dataset", DATASET, NODE("n1", ""), NULL,
       "n1 mounts nothing where dataset imagenet lies (mount_roots)" },
     { "above the dataset", DATASET, NODE("n1", ",\"mount_roots\":[\"/data\"]"), NULL, NULL },
@@ -49,6 +54,20 @@ static const struct {
       NULL },
     { "memory on the second", JOB(",\"memory\":\"48Gi\""), NODE("n1", ",\"job_memory_mib\":32000"),
       NODE("n2", ",\"job_memory_mib\":65536"), NULL },
+    { "the one that lacks least, of two", JOB(",\"memory\":\"48Gi\",\"network\":\"egress\""),
+      NODE("n1", ",\"networks\":[\"egress\"],\"job_memory_mib\":32000"),
+      NODE("n2", ",\"job_memory_mib\":100"),
+      "; n1 lacks least: it gives a job 32000 MiB of memory at most (memory_max_mib)" },
+    { "and in either order", JOB(",\"memory\":\"48Gi\",\"network\":\"egress\""),
+      NODE("n1", ",\"job_memory_mib\":100"),
+      NODE("n2", ",\"networks\":[\"egress\"],\"job_memory_mib\":32000"),
+      "; n2 lacks least: it gives a job 32000 MiB of memory at most (memory_max_mib)" },
+    { "a machine that is too small is no candidate", JOB(",\"memory\":\"48Gi\",\"network\":\"egress\""),
+      "{\"gpus\":[],\"memory_mib\":1000,\"networks\":[\"egress\"],\"node\":\"n1\"}", NODE("n2", ""),
+      "; n2 lacks least: it has no network egress (networks)" },
+    { "nor is one without a GPU of its models", LARGE, NODE("n1", ",\"networks\":[\"egress\"]"),
+      H100("n2", ""), "; n2 lacks least: it has no network egress (networks)" },
+    { "one with such a GPU", LARGE, NODE("n1", ""), H100("n2", ",\"networks\":[\"egress\"]"), NULL },
     { "memory beside it", JOB(",\"memory\":\"48Gi\",\"network\":\"egress\""),
       NODE("n1", ",\"networks\":[\"egress\"],\"job_memory_mib\":32000"), NULL,
       "n1 gives a job 32000 MiB of memory at most (memory_max_mib)" },
@@ -78,7 +97,36 @@ a_node_is_asked_before_a_job_is_taken(void **state)
     BH_CHECK_DONE();
 }
 
+/* A submission that was taken when a node could run it is answered as it was then. */
+static void
+what_was_taken_before_is_no_new_job(void **state)
+{
+    struct fixture *f = bh_fixture_open();
+    struct received got = { 0 };
+
+    f->inventory = NODE("n1", "");
+    f->answer.replayed = "{\"dry_run\":false,\"id\":7,\"reason\":\"none\",\"state\":\"running\"}";
+    f->answer.replayed_status = 201;
+    bh_fixture_send(
+        f, &(struct sent){ .method = BH_POST, .path = "/v1/jobs", .body = FOLDER, .uid = ALICE, .key = "k" },
+        &got);
+    BH_CHECK_EQ("as then", got.status, 201);
+    BH_CHECK_STR("the answer", got.text, f->answer.replayed);
+    bh_fixture_send(f,
+                    &(struct sent){ .method = BH_POST,
+                                    .path = "/v1/jobs",
+                                    .body = JOB(""),
+                                    .uid = ALICE,
+                                    .query = "dry_run=true",
+                                    .key = "k" },
+                    &got);
+    BH_CHECK("a dry run has no key", f->command.dry_run && !f->command.caller.idempotency_key);
+    bh_fixture_close(f);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_node_is_asked_before_a_job_is_taken),
+    cmocka_unit_test(what_was_taken_before_is_no_new_job),
 };
 BH_TEST_MAIN(tests)

@@ -12,10 +12,10 @@
 struct bh_call;
 
 struct bh_accounts_ops {
-    /* Carry out an operation of people (bh_people_serves). */
+    /* Carry out an operation of accounts (bh_operation_of_accounts). */
     bh_rc (*serve)(void *self, struct bh_call *call, struct bh_err *err);
-    /* Who a session's secret, "bs_...", belongs to: fills the call's caller.
-     * BH_UNAUTHENTICATED: unknown, ended, or bound to another connection. */
+    /* The user of a session's secret, "bs_...": fills the call's caller.  BH_UNAUTHENTICATED: unknown, ended,
+     * or bound to another connection. */
     bh_rc (*identify)(void *self, const char *secret, struct bh_call *call, struct bh_err *err);
     /* A token was used just now.  Does not wait. */
     void (*token_used)(void *self, const char *id, uint64_t now_ns);

@@ -70,7 +70,7 @@ tokens_look_as_written(void **state)
     BH_CHECK_DONE();
 }
 
-/* The CRC of a text that everybody knows: other programs compute the same. */
+/* The CRC of a well-known text: other programs compute the same. */
 static void
 the_checksum_is_crc_32(void **state)
 {
@@ -118,7 +118,7 @@ scopes_cut_down(void **state)
 }
 
 static void
-bad_tokens_are_nobody(void **state)
+bad_tokens_are_no_user(void **state)
 {
     static const struct {
         const char *name;
@@ -146,7 +146,7 @@ bad_tokens_are_nobody(void **state)
         SEND(BH_GET, "/v1/whoami", .token = token_text, .uid = ALICE);
         BH_CHECK_EQ(cases[i].name, got.status, 401);
         BH_CHECK(cases[i].name, strstr(got.text, "the token is not valid"));
-        /* whose is known is refused as himself */
+        /* a known user is refused under its own name */
         BH_CHECK_EQ(cases[i].name, f->unauthenticated, 1 + cases[i].other_secret);
         BH_CHECK_EQ(cases[i].name, f->refusals, !cases[i].other_secret);
         BH_CHECK_EQ(cases[i].name, f->unauthenticated_token,
@@ -196,7 +196,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_tokens, close_tokens)
     const struct CMUnitTest tests[] = {
         TEST(tokens_look_as_written), TEST(the_checksum_is_crc_32), TEST(a_token_is_its_owner),
-        TEST(scopes_cut_down),        TEST(bad_tokens_are_nobody),  TEST(tokens_are_made_listed_and_revoked),
+        TEST(scopes_cut_down),        TEST(bad_tokens_are_no_user), TEST(tokens_are_made_listed_and_revoked),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -83,20 +83,39 @@ bh_call_ask(const struct bh_call *call, bh_question question, void *self, struct
 }
 
 bh_rc
-bh_call_command(struct bh_call *call, struct bh_command *command, struct bh_answer *ret_answer,
-                struct bh_err *err)
+bh_call_command_as(struct bh_call *call, enum bh_operation op, struct bh_command *command,
+                   struct bh_answer *ret_answer, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     bh_rc rc;
 
-    command->op = call->op->id;
+    command->op = op;
     command->caller = call->caller;
     command->tenant = call->tenant;
-    call->recorded = true;
     *ret_answer = (struct bh_answer){ 0 };
     rc = owner->ops->command(owner->self, command, call->arena, ret_answer, err);
+    call->recorded = rc != BH_OK || !command->dry_run;
     call->reason = ret_answer->reason;
     return rc;
+}
+
+bh_rc
+bh_call_command(struct bh_call *call, struct bh_command *command, struct bh_answer *ret_answer,
+                struct bh_err *err)
+{
+    return bh_call_command_as(call, call->op->id, command, ret_answer, err);
+}
+
+void
+bh_call_reply(struct bh_call *call, const struct bh_command *command, const struct bh_answer *answer)
+{
+    if (answer->replayed) {
+        bh_buf_puts(&call->reply->body, answer->replayed);
+        call->status = answer->replayed_status;
+        return;
+    }
+    bh_answer_encode(&call->reply->body, command, answer, false);
+    call->status = bh_answer_status(command);
 }
 
 bh_rc
@@ -105,16 +124,9 @@ bh_call_send(struct bh_call *call, struct bh_command *command, struct bh_err *er
     struct bh_answer answer;
     bh_rc rc = bh_call_command(call, command, &answer, err);
 
-    if (rc != BH_OK)
-        return rc;
-    if (answer.replayed) {
-        bh_buf_puts(&call->reply->body, answer.replayed);
-        call->status = answer.replayed_status;
-        return BH_OK;
-    }
-    bh_answer_encode(&call->reply->body, command, &answer, false);
-    call->status = bh_answer_status(command);
-    return BH_OK;
+    if (rc == BH_OK)
+        bh_call_reply(call, command, &answer);
+    return rc;
 }
 
 bh_rc

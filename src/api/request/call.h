@@ -42,7 +42,7 @@ struct bh_call {
     bool recorded;                  /* the owner has seen it: it is in the journal */
     bool quarantined;               /* it failed an assert before, or others like it did */
     bool probed;                    /* it asked for what it may not see */
-    bool identified;                /* it is known who calls */
+    bool identified;                /* the caller is known */
     bool unauthenticated;           /* credentials were sent that are unknown */
     uint64_t unauthenticated_token; /* that has their id, by its number in records; 0: none */
 };
@@ -67,7 +67,16 @@ BH_MUST_USE bh_rc bh_call_ask(const struct bh_call *call, bh_question question, 
 BH_MUST_USE bh_rc bh_call_command(struct bh_call *call, struct bh_command *command,
                                   struct bh_answer *ret_answer, struct bh_err *err);
 
-/* The same, and write the reply: what the owner decided, or what it remembered under the
+/* The same of another operation than the call's own: what-if has the owner decide on the change that it
+ * is asked about. */
+BH_MUST_USE bh_rc bh_call_command_as(struct bh_call *call, enum bh_operation op, struct bh_command *command,
+                                     struct bh_answer *ret_answer, struct bh_err *err);
+
+/* Write the reply to a command: what the owner decided, or what it remembered under the idempotency
+ * key. */
+void bh_call_reply(struct bh_call *call, const struct bh_command *command, const struct bh_answer *answer);
+
+/* As bh_call_command, and write the reply: what the owner decided, or what it remembered under the
  * idempotency key. */
 BH_MUST_USE bh_rc bh_call_send(struct bh_call *call, struct bh_command *command, struct bh_err *err);
 

@@ -35,8 +35,8 @@ bh_facts_fini_auto(struct bh_facts *facts)
 const struct bh_node_facts *bh_facts_node(const struct bh_facts *facts, const char *name);
 const struct bh_gpu_facts_of *bh_facts_gpu(const struct bh_facts *facts, const char *uuid);
 
-/* Why its node says that nothing new may be placed on it; "": it does not.  The node's own words
- * name jobs: for who sees all of the site; others read of what kind it is. */
+/* Why its node says that nothing new may be placed on it; "": it does not.  The node's own text names jobs:
+ * only for a caller that sees all of the site; others get its kind. */
 const char *bh_facts_fence_why(const struct bh_gpu_facts_of *gpu, bool sees_all);
 
 /* The GPU as it was sampled last; as the inventory has it, before the first sample. */

@@ -10,7 +10,7 @@
 #include "ports/http.h"
 #include "ports/store.h"
 
-/* What the API is made with: whom it asks, and how much it lets callers ask. */
+/* What the API is made with: the services that it asks, and how much it lets callers ask. */
 struct bh_api_options {
     struct bh_owner owner;
     struct bh_store store;
@@ -25,7 +25,7 @@ struct bh_api_options {
     uint32_t rates[BH_RATE_CLASSES]; /* requests a second of a caller (policy/rate.h); 0: any */
     uint64_t silence_ns;             /* streams: a comment after this long; 0: two seconds */
     uint32_t streams_max;            /* of changes and logs of one principal at once; 0: any number */
-    bh_http_crowded crowded;         /* told who wants more of them; may be NULL */
+    bh_http_crowded crowded;         /* called with the principal that wants more of them; may be NULL */
 };
 
 #endif

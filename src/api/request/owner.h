@@ -18,7 +18,7 @@
 /* What the API asks of the owner thread.  All calls block until the answer is
  * durable, and may be made by any worker. */
 
-/* Who asks and under which request id; goes into the record. */
+/* The caller and the request id; goes into the record. */
 struct bh_caller {
     struct bh_subject subject;
     const char *name;  /* for messages and rows */
@@ -112,7 +112,7 @@ struct bh_cordon_request {
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
-    bool dry_run; /* decide and answer, change nothing */
+    bool dry_run, admission_only; /* decide and answer, change nothing; of a job, without the queue */
     /* JOB_SUBMIT: parsed, checked, and its canonical text. */
     const struct bh_job_spec *spec;
     struct bh_job_numbers numbers;
@@ -152,7 +152,7 @@ struct bh_answer {
     const char *removes;            /* one line for each name that is removed and has something */
     const char *warnings;           /* one line for each thing that has no effect as things are */
     uint64_t revision;              /* the present one, after it */
-    const struct bh_event *events;  /* SITE_APPLY, a dry run: what the engine would be told */
+    const struct bh_event *events;  /* SITE_APPLY, a dry run: the events that the engine would receive */
     uint32_t event_count;
     uint32_t keys;            /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
     uint32_t change, gpus;    /* LAYOUT_APPLY, _ROLLBACK: its number, GPUs that it is for */
@@ -210,9 +210,9 @@ struct bh_owner_ops {
     /* BH_UNAVAILABLE while the owner is stopping. */
     bh_rc (*ask)(void *self, bh_question question, void *question_self, struct bh_err *err);
     bh_rc (*ask_forecast)(void *self, bh_forecast_question question, void *question_self, struct bh_err *err);
-    /* Queue a record of a request that the API itself turned away: a denied read (`err->rc` BH_DENIED, with
-     * the verdict's rule) or a body that could not be understood, from a principal that is known; or of a
-     * stranger on the socket (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
+    /* Queue a record of a request that the API itself refused, without waiting: a denied read (BH_DENIED,
+     * with the verdict's rule) or a malformed body, from a known principal; or any request of an unknown Unix
+     * user on the socket (BH_UNAUTHENTICATED; principal 0, the uid in the subject). */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
                     const struct bh_err *err);
     /* Count credentials that are unknown, of the token whose id they have, or 0.  Does not wait. */

@@ -46,7 +46,7 @@ request_of(const struct bh_call *call)
     return (struct bh_rate_request){ BH_RATE_READ, 1 };
 }
 
-/* FNV-1a; the first bit tells addresses from users. */
+/* FNV-1a; the first bit distinguishes addresses from users. */
 static uint64_t
 rate_hash_of(const char *block)
 {

@@ -1,4 +1,4 @@
-/* 429 with Retry-After: whoever asks too often waits, and holds nobody else up. */
+/* 429 with Retry-After: a caller that asks too often waits, and delays no other. */
 #include "api/request/rate.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ it_is_said_when_to_come_again(void **state)
     BH_CHECK_DONE();
 }
 
-/* Guesses at tokens are a stranger's, whoever's name they carry. */
+/* Guessed tokens count as an unknown caller's, whichever name they carry. */
 static void
 bad_credentials_are_a_strangers(void **state)
 {

@@ -20,7 +20,7 @@ struct bh_stream_gate {
     bh_http_crowded crowded;
     struct bh_mutex mutex;
     /* under mutex */
-    struct holder *holders; /* who has some */
+    struct holder *holders; /* principals with streams */
     size_t count, room;
     struct bh_crowd_news news;
     uint32_t untold;

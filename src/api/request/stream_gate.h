@@ -7,8 +7,8 @@
  * connection and a thread as long as its reader likes. */
 struct bh_stream_gate;
 
-/* `most` of one principal, 0: any number.  `crowded`, unless it is NULL, is told who is refused.
- * Owned by the caller. */
+/* `most` of one principal, 0: any number.  `crowded`, unless it is NULL, is called with each principal that
+ * is refused.  Owned by the caller. */
 BH_MUST_USE struct bh_stream_gate *bh_stream_gate_new(uint32_t most, bh_http_crowded crowded);
 void bh_stream_gate_free(struct bh_stream_gate *gate); /* all have left */
 

@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "ports/http.h"
 
-/* Who carries interactive streams (api/jobs/streams.h), as the API asks for them; the daemon does. */
+/* The carrier of interactive streams (api/jobs/streams.h), as the API uses it; the daemon provides it. */
 
 enum { BH_STREAM_TICKET_BYTES = 16, BH_STREAM_TICKET_TEXT = 2 * BH_STREAM_TICKET_BYTES };
 #define BH_STREAM_TICKET_NS (30 * BH_NS_PER_S)
@@ -28,7 +28,7 @@ struct bh_stream_permit {
     void *self;
 };
 
-/* Who wants to open what. */
+/* A request to open a stream. */
 struct bh_stream_claim {
     const char *ticket;
     bh_principal_id principal;
@@ -36,7 +36,7 @@ struct bh_stream_claim {
     struct bh_stream_permit permit;
 };
 
-/* Who carries streams; any worker. */
+/* The carrier of streams; any worker. */
 struct bh_streams_ops {
     /* Whether one more would be too many, of that job, of that principal or of all: BH_QUOTA. */
     bh_rc (*check_quota)(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err);

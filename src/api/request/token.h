@@ -5,14 +5,14 @@
 
 #include "ports/crypto.h"
 
-/* API tokens, and the secrets of sessions, as people hold them:
+/* API tokens, and the secrets of sessions, as users hold them:
  *
  *     bh_<id, 12 of a-z 2-7>_<secret, 43 of 0-9 A-Z a-z>_<CRC-32 in 8 hex digits>
  *     bs_...                                             of a session
  *
- * The id is public and names the token in records; the secret has 256 bits, and only
- * its SHA-256 is stored; the checksum, over all before its underscore, lets scanners and
- * typos be told apart without a look-up. */
+ * The id is public and names the token in records; the secret has 256 bits, and only its SHA-256 is stored;
+ * the checksum, over all before its underscore, lets a scanner recognize a token, and shows a typo, without a
+ * look-up. */
 enum { BH_TOKEN_ID_LENGTH = 12, BH_TOKEN_SECRET_LENGTH = 43, BH_TOKEN_LENGTH = 68 };
 
 enum bh_token_kind { BH_TOKEN_API, BH_TOKEN_SESSION };

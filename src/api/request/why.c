@@ -12,7 +12,7 @@ why_may_name(const struct bh_explain *how, uint32_t tenant)
     return tenant != 0 && bh_visible_has(&visible, tenant);
 }
 
-/* What the tenant is expected to use, and its path, for who may know of it. */
+/* What the tenant is expected to use, and its path, for a caller that may see it. */
 static void
 why_fill_tenant(const struct bh_explain *how, const struct bh_reason *reason, struct bh_reply_operands *ret)
 {

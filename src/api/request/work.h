@@ -7,7 +7,7 @@
 /* What a thread works on: when an assert fails there, the daemon refuses that work at its next start
  * (docs/adr/0079-a-failed-assert-is-not-repeated.md).  Each thread has its own; all zeros is none. */
 enum bh_work_kind {
-    BH_WORK_OWN,     /* time, the disk, forecasts: what nobody outside asked for */
+    BH_WORK_OWN,     /* time, the disk, forecasts: work without a request */
     BH_WORK_REQUEST, /* of a client, in its worker or in the owner thread */
     BH_WORK_NODE,    /* a message of a node, or an order to it */
     BH_WORK_REPLAY,  /* a record of the journal */
@@ -16,7 +16,7 @@ enum bh_work_kind {
 extern const char *const bh_work_kind_names[BH_WORK_KINDS];
 
 /* Digests by which one request is known again, from narrow to wide: of caller and content, of caller and
- * operation, of tenant and operation.  Before it is known who calls, `caller` is of method and path alone.
+ * operation, of tenant and operation.  Before the caller is known, `caller` is of method and path alone.
  * `tenant` is zeros where there is none. */
 enum { BH_WORK_KEY_BYTES = 16 };
 struct bh_work_keys {
@@ -26,10 +26,10 @@ struct bh_work_keys {
 struct bh_work {
     enum bh_work_kind kind;
     bool owner;                       /* the owner thread does it */
-    const struct bh_request *request; /* REQUEST: lives until its worker goes on; or NULL, and its keys: */
+    const struct bh_request *request; /* REQUEST: lives until its worker continues; or NULL, and its keys: */
     const struct bh_work_keys *keys;
-    const char *operation;   /* REQUEST: its name, once it is known who calls; else NULL */
-    uint32_t principal, uid; /* who calls then; the uid of a peer without a principal */
+    const char *operation;   /* REQUEST: its name, once the caller is known; else NULL */
+    uint32_t principal, uid; /* the caller then; the uid of a peer without a principal */
     uint32_t tenant;         /* whose business it is, once that is known; else 0 */
     const char *socket;      /* NODE */
     uint32_t message;        /* NODE: its number in wire/message.h; 0: an order */

@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#include "api/audit/refused_request.h"
 #include "api/documents/job_document.h"
-#include "api/nodes/runnable.h"
 #include "api/request/reply.h"
 #include "api/request/visible.h"
 
@@ -140,77 +138,21 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
-/* A denial, and what the caller may know of it. */
-struct judgement {
-    struct bh_data_denial denial;
-    const struct bh_dir_tenant *owner; /* of the dataset; NULL: there is none */
-    bool hidden;
-};
-
 /* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
 static bh_rc
 datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
-               const struct bh_data_request *request, struct judgement *ret, struct bh_err *err)
+               const struct bh_data_request *request, struct bh_err *err)
 {
-    const struct bh_data_denial *denial = &ret->denial;
+    const struct bh_dir_tenant *owner = NULL;
+    struct bh_data_denial denial;
+    bool hidden;
 
-    *ret = (struct judgement){ .owner = NULL };
-    if (bh_datasets_allow(&call->dir->datasets, spec, request, &ret->denial))
+    if (bh_datasets_allow(&call->dir->datasets, spec, request, &denial))
         return BH_OK;
-    if (denial->dataset)
-        ret->owner = bh_directory_tenant_named(call->dir, denial->dataset->text->tenant);
-    ret->hidden = !ret->owner
-                  || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", ret->owner->id).allow;
-    return bh_datasets_explain(spec, request, denial, ret->hidden, err);
-}
-
-/* As daemon/batch/access.c has it of a submission: of job.submit in the job's tenant, and of the dataset
- * in its own. */
-static void
-datasets_record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct judgement *judged)
-{
-    const struct bh_owner *owner = &call->api->options.owner;
-    const struct bh_data_denial *denial = &judged->denial;
-    const struct bh_mount_spec *mounts = spec->mounts.items;
-    const struct bh_dir_dataset *dataset =
-        denial->dataset ? bh_directory_dataset_named(call->dir, denial->dataset->text->name) : NULL;
-    const struct bh_data_verdict unknown = { .reason = BH_DATA_UNKNOWN };
-    const struct bh_err err = { .rc = BH_DENIED };
-    uint32_t rule = bh_data_rule_number(&denial->verdict);
-    bool hidden = judged->hidden && !denial->named; /* the number would say that there is one */
-    struct bh_refused_request tried = bh_refused_request_of(call);
-
-    tried.verdict = (struct bh_verdict){ false, hidden ? bh_data_rule_number(&unknown) : rule };
-    call->recorded = true;
-    owner->ops->refused(owner->self, &call->caller, &tried, &err);
-    if (!dataset || !judged->owner)
-        return;
-    tried.verb =
-        denial->where == BH_DATA_IN_MOUNT && mounts[denial->mount].write ? "dataset.write" : "dataset.read";
-    tried.tenant = judged->owner->id;
-    tried.verdict.rule = rule;
-    tried.object = (struct bh_record_object){ "dataset", dataset->id.v };
-    owner->ops->refused(owner->self, &call->caller, &tried, &err);
-}
-
-bh_rc
-bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
-{
-    const struct bh_data_request request = { .tenant = spec->tenant,
-                                             .principal = datasets_principal_of(call),
-                                             .labels = &spec->labels,
-                                             .now_ns = bh_call_now(call) };
-
-    struct judgement judged;
-    bh_rc rc = datasets_judge(call, spec, &request, &judged, err);
-
-    if (rc == BH_OK && !bh_runnable_image(call, spec)) { /* the same for who asks, here and in the log */
-        judged = (struct judgement){ .denial = { .verdict = { .reason = BH_DATA_UNKNOWN } } };
-        rc = bh_datasets_refuse_image(spec, err);
-    }
-    if (rc != BH_OK)
-        datasets_record_denial(call, spec, &judged);
-    return rc;
+    if (denial.dataset)
+        owner = bh_directory_tenant_named(call->dir, denial.dataset->text->tenant);
+    hidden = !owner || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", owner->id).allow;
+    return bh_datasets_explain(spec, request, &denial, hidden, err);
 }
 
 bool
@@ -220,14 +162,13 @@ bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, struct
                                        .principal = row->principal,
                                        .node = row->node[0] ? row->node : NULL,
                                        .now_ns = bh_call_now(call) };
-    struct judgement unused;
     struct bh_job_spec spec;
     struct bh_err err;
 
     if (bh_job_document_spec(call->api->options.keys, &row->spec, call->arena, &spec, &err) != BH_OK)
         return false;
     request.labels = &spec.labels;
-    if (datasets_judge(call, &spec, &request, &unused, &err) == BH_OK)
+    if (datasets_judge(call, &spec, &request, &err) == BH_OK)
         return false;
     *ret_words = err;
     return true;

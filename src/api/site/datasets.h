@@ -10,10 +10,6 @@
  * where a grant names it, for a tenant that it may submit jobs to. */
 bh_rc bh_datasets_list(struct bh_call *call, struct bh_err *err);
 
-/* Whether the caller's job might have its datasets, as bh_datasets_explain has it; a denial is
- * recorded as of a submission (daemon/batch/access.h).  For suppositions: the owner decides. */
-BH_MUST_USE bh_rc bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err);
-
 /* What to do about a folder that the tenant may not mount. */
 void bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path, struct bh_err *err);
 

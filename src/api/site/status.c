@@ -42,8 +42,8 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->asked[model].shapes = 0;
 }
 
-/* The sizes that were asked for lately, which room on MIG GPUs is kept by: of all tenants
- * together, so for those who may see the whole site. */
+/* The sizes that were requested lately, by which capacity on MIG GPUs is kept: of all tenants together, so
+ * only for callers that may see the whole site. */
 static struct bh_list
 status_demand_of(const struct bh_call *call, const struct status_question *q,
                  struct bh_reply_status_demand rows[DEMANDS_MAX])
@@ -86,7 +86,7 @@ status_count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
     return count;
 }
 
-/* While the signer is away checkpoints wait: their age tells. */
+/* Checkpoints wait while the signer is away: the age of the last one shows it. */
 static struct bh_reply_status_checkpoint
 status_checkpoint_of(const struct bh_owner *owner, uint64_t now_ns)
 {
@@ -150,6 +150,13 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
 bh_rc
 bh_status_health(struct bh_call *call, struct bh_err *err)
 {
-    BH_REPLY_WITH(call, health, .status = "ok");
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_err gone; /* names a path, which is not for everyone */
+
+    if (store->ops->check_files(store->self, &gone) == BH_OK)
+        BH_REPLY_WITH(call, health, .status = "ok");
+    else
+        BH_REPLY_WITH(call, health, .status = "degraded",
+                      .why = "the store's files were removed or replaced while they are in use");
     return BH_OK;
 }

@@ -16,7 +16,7 @@ struct bh_simulation {
 /* How long one future is played at most: what starts soon is known by then. */
 enum { BH_SIMULATION_STEPS_MAX = 400000, BH_SIMULATION_SECONDS_MAX = 3 };
 
-/* What all estimates rest on, as people are told. */
+/* The assumption of all estimates, as answers state it. */
 extern const char bh_simulation_assumption[];
 
 /* Copy the engine; to be freed. */

@@ -111,7 +111,7 @@ defrag_list_to(const struct bh_call *call, const struct bh_move_placement *place
     return rc;
 }
 
-/* The moves in order, and what they leave of the places: those for whom they are. */
+/* The moves in order, and what they leave of the placements: those of the jobs that gain. */
 static bh_rc
 defrag_list_moves(const struct bh_call *call, const struct bh_proposal *proposal, struct bh_list *ret,
                   struct bh_err *err)

@@ -3,8 +3,8 @@
 
 #include "api/request/call.h"
 
-/* /v1/defrag: the present plan of moves, played on a copy before it is shown, and carrying
- * it out.  A plan is known by a token; one that is not the present one any more is refused. */
+/* /v1/defrag: the present plan of moves, simulated on a copy before it is shown, and its execution.  A plan
+ * is known by a token; an outdated one is refused. */
 
 struct bh_defrag_request {
     const char *token;

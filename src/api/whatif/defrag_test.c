@@ -12,7 +12,7 @@ static struct received got;
 
 #define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
 
-/* The node does all it was told. */
+/* The node carries out all its orders. */
 static void
 defrag_wait(void)
 {
@@ -90,7 +90,7 @@ defrag_number(const char *key)
     return at ? strtoull(at + strlen(key) + 1, NULL, 10) : 0;
 }
 
-/* What the owner was told moves nobody, and the engine does not take it. */
+/* The owner's events move no job, and the engine refuses them. */
 static bool
 refused_as(enum bh_reason_code code)
 {
@@ -149,14 +149,14 @@ it_is_for_those_who_may(void **state)
 }
 
 static void
-another_token_moves_nobody(void **state)
+another_token_moves_no_job(void **state)
 {
     SEND(BH_POST, "/v1/defrag", .body = "{\"token\":\"0000000000000001\"}", .uid = CAROL);
     BH_CHECK("stale", refused_as(BH_REASON_DEFRAG_STALE));
     BH_CHECK_DONE();
 }
 
-/* What the owner is told is what was shown, and the engine takes it. */
+/* The owner receives the plan that was shown, and the engine takes it. */
 static void
 the_plan_that_was_shown_is_carried_out(void **state)
 {
@@ -203,7 +203,7 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, defrag_open_site, defrag_close_site)
     const struct CMUnitTest tests[] = { TEST(the_plan_is_shown_with_its_operands),
-                                        TEST(it_is_for_those_who_may), TEST(another_token_moves_nobody),
+                                        TEST(it_is_for_those_who_may), TEST(another_token_moves_no_job),
                                         TEST(the_plan_that_was_shown_is_carried_out), TEST(off_is_off) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -61,7 +61,7 @@ forecasts_number(bh_json_value object, const char *key)
 
 /* One of two guaranteed GPUs has been in use for as long as is known. */
 static void
-a_tenant_is_told_what_may_be_lent(void **state)
+a_tenant_sees_what_may_be_lent(void **state)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = forecasts_fetch(0);
     bh_json_value tenant = first_of(json, "tenants"),
@@ -145,7 +145,7 @@ int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_forecast, close_forecast)
-    const struct CMUnitTest tests[] = { TEST(a_tenant_is_told_what_may_be_lent),
+    const struct CMUnitTest tests[] = { TEST(a_tenant_sees_what_may_be_lent),
                                         TEST(on_a_guess_nothing_is_lent), TEST(a_pool_is_proposed_to_grow),
                                         TEST(a_full_node_is_hot), TEST(who_sees_what) };
 

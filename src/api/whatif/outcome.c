@@ -13,7 +13,7 @@ static const uint64_t least_ns = 1000000000; /* a start that moves by less has n
 struct outcome_writing {
     struct bh_call *call;
     const struct bh_outcome *outcome;
-    struct bh_explain how; /* who may be named */
+    struct bh_explain how; /* which jobs may be named */
     struct bh_visible visible;
     uint32_t count; /* of differences */
 };
@@ -123,7 +123,7 @@ outcome_put_all(const struct outcome_writing *writing, const struct bh_differenc
                                                 .suspended = hidden[BH_DIFF_SUSPENDED] },
                   .complete = !outcome->before.forecasts.open && !outcome->after.forecasts.open,
                   .job = outcome->subject.v ? &job : NULL, .now_ns = outcome->after.future->begin_ns,
-                  /* it tells how long the queue of others is */
+                  /* it shows how long the queue of others is */
                   .played_until_ns = writing->how.all ? outcome->after.forecasts.until_ns : 0,
                   .site = outcome->site ? &site : NULL);
     return BH_OK;

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/documents/revision.h"
 #include "api/jobs/jobs.h"
 #include "api/request/facts.h"
-#include "api/site/datasets.h"
-#include "api/state/admit.h"
 #include "api/state/simulation.h"
 #include "api/state/submission.h"
 #include "api/whatif/outcome.h"
@@ -94,13 +93,10 @@ bh_whatif_release(struct bh_whatif_lock *whatif_lock)
  * deed. */
 struct whatif_question {
     struct bh_whatif_request request;
-    struct bh_answer site; /* of a site file's dry run */
-    bool has_site;
+    struct bh_answer site; /* of a site file's dry run, given or with another quota */
+    bool has_site, site_given;
     struct bh_ev_submit submit; /* job 0: none */
     bh_job_id cancel;
-    bh_tenant_id tenant; /* whose quota; 0: none */
-    bool set_limit, set_guarantee;
-    uint64_t limit, guarantee;
     bh_gpu_id drained; /* or one of the node's that is; 0: nothing is */
     bool drain_node;
 };
@@ -114,53 +110,13 @@ whatif_permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struc
     return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, BH_REACH_OBJECT }, tenant, err);
 }
 
-struct admitting {
-    struct bh_admit admit;
-    struct bh_err *err;
-    uint32_t rule; /* of a denial */
-    bh_rc rc;
-};
-
-static void
-whatif_ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
-{
-    struct admitting *admitting = self;
-    struct bh_admit_denial denial;
-
-    admitting->admit.engine = engine;
-    admitting->admit.now_ns = now_ns;
-    admitting->rc = bh_admit_check(&admitting->admit, &denial, admitting->err);
-    if (admitting->rc == BH_DENIED)
-        admitting->rule = bh_admission_number(denial.rule);
-}
-
-/* A submission that the policies in force deny has no future to look at. */
-static bh_rc
-whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_err *err)
-{
-    const struct bh_job_spec *spec = &q->request.submit;
-    struct admitting admitting = { .admit = { .admission = &call->dir->admission,
-                                              .dir = call->dir,
-                                              .tenant = spec->tenant,
-                                              .spec = spec,
-                                              .submit = &q->submit,
-                                              .models =
-                                                  bh_directory_sku_named(call->dir, spec->sku)->models },
-                                   .err = err };
-    bh_rc rc = bh_call_ask(call, whatif_ask_admission, &admitting, err);
-
-    if (rc != BH_OK)
-        return rc;
-    if (admitting.rc == BH_DENIED)
-        call->verdict = (struct bh_verdict){ false, admitting.rule };
-    return admitting.rc;
-}
-
+/* Whether it would be submitted at all, decided as in earnest: what is refused has no future. */
 static bh_rc
 whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     struct bh_job_spec *spec = &q->request.submit;
-    struct bh_job_numbers numbers;
+    struct bh_command command = { .spec = spec, .dry_run = true, .admission_only = true };
+    struct bh_answer unused;
     bh_rc rc;
 
     if (!spec->sku && spec->args.count == 0)
@@ -169,22 +125,17 @@ whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_er
     call->tenant.v = 0;
     call->verdict = (struct bh_verdict){ .allow = false };
     call->verb = bh_operation_recorded_verb(BH_OP_JOB_SUBMIT);
-    rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
+    rc = bh_jobs_check_spec(call, spec, &command.numbers, &q->submit.tenant, err);
     if (rc != BH_OK)
         return rc;
-    rc = whatif_permit(call, "job.submit", q->submit.tenant, err);
-    if (rc != BH_OK)
-        return rc;
-    if (spec->priority >= BH_PRIORITY_HIGH)
-        rc = whatif_permit(call, "priority.high", q->submit.tenant, err);
+    rc = bh_jobs_command_submission(call, &command, &unused, err);
     if (rc != BH_OK)
         return rc;
     q->submit.job.v = NEW_JOB;
     q->submit.principal = call->caller.subject.principal;
-    bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku), bh_call_now(call),
-                       &q->submit);
-    rc = whatif_admit(call, q, err);
-    return rc == BH_OK ? bh_datasets_admit(call, spec, err) : rc;
+    bh_submission_fill(spec, &command.numbers, bh_directory_sku_named(call->dir, spec->sku),
+                       bh_call_now(call), &q->submit);
+    return BH_OK;
 }
 
 /* One's own with job.cancel, others' with job.cancel.any. */
@@ -204,22 +155,60 @@ whatif_read_cancel(struct bh_call *call, struct whatif_question *q, struct bh_er
         return rc;
     own = row.principal_id == call->caller.subject.principal.v;
     q->cancel.v = row.job;
-    return whatif_permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id }, err);
+    rc = whatif_permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id }, err);
+    if (rc == BH_OK && bh_jobs_ended(row.state))
+        return bh_explain_ended(q->cancel, row.state, err);
+    return rc;
 }
 
+/* An amount that the site file takes; "none" is a limit that is not there. */
 static bh_rc
-whatif_read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_parts, struct bh_err *err)
+whatif_read_amount(const char *name, const char *text, const char **ret_text, struct bh_err *err)
 {
-    bh_rc rc;
+    uint64_t unused;
+    bh_rc rc = BH_OK;
 
     if (!text)
         return BH_OK;
-    *ret_set = true;
-    *ret_parts = BH_UNLIMITED;
-    if (strcmp(text, "none") == 0)
-        return BH_OK;
-    rc = bh_parse_parts(text, BH_GPU_PARTS, ret_parts, err);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", name);
+    if (strcmp(text, "none") != 0)
+        rc = bh_parse_parts(text, BH_GPU_PARTS, &unused, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "quota.%s", name);
+    *ret_text = strcmp(text, "none") == 0 ? NULL : text;
+    return BH_OK;
+}
+
+static struct bh_site_tenant *
+whatif_find_tenant(const struct bh_site *site, const char *name)
+{
+    struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++)
+        if (strcmp(tenants[i].name, name) == 0)
+            return &tenants[i];
+    return NULL;
+}
+
+/* The change as one of the site file, so that what apply refuses is refused here. */
+static bh_rc
+whatif_edit_quota(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+{
+    const struct bh_whatif_quota *quota = &q->request.quota;
+    struct bh_site *site = &q->request.site;
+    struct bh_site_tenant *tenant;
+    bh_rc rc = BH_OK;
+
+    if (!q->site_given)
+        rc = bh_revision_present_site(&call->api->options.store, call->arena, site, err);
+    if (rc != BH_OK)
+        return rc;
+    tenant = whatif_find_tenant(site, quota->tenant);
+    if (!tenant) {
+        bh_err_set(err, BH_NOT_FOUND, "quota.tenant: the site file has no tenant %.119s", quota->tenant);
+        return bh_err_hint(err, "`bulkhead get tenants` lists them");
+    }
+    rc = whatif_read_amount("limit", quota->limit, &tenant->limit, err);
+    return rc == BH_OK ? whatif_read_amount("guarantee", quota->guarantee, &tenant->guarantee, err) : rc;
 }
 
 static bh_rc
@@ -229,6 +218,7 @@ whatif_read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err
     const struct bh_dir_tenant *tenant;
     bh_rc rc;
 
+    q->site_given = q->request.site.tenants.count > 0;
     if (!quota->tenant)
         return BH_OK;
     call->verb = bh_operation_recorded_verb(BH_OP_SITE_APPLY);
@@ -238,23 +228,16 @@ whatif_read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err
     rc = whatif_permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
     if (rc != BH_OK)
         return rc;
-    if (!tenant)
-        return bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s", quota->tenant);
-    rc = whatif_read_amount("limit", quota->limit, &q->set_limit, &q->limit, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = whatif_read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
-    if (rc != BH_OK)
-        return rc;
-    if (!q->set_limit && !q->set_guarantee) {
+    if (!quota->limit && !quota->guarantee) {
         bh_err_set(err, BH_INVALID, "quota: neither a limit nor a guarantee is given");
         return bh_err_hint(err, "say limit or guarantee; whatif quota --gpus or --guarantee");
     }
-    if (q->guarantee == BH_UNLIMITED)
-        return bh_err_set(err, BH_INVALID, "guarantee: an amount of GPUs, 0 for none");
-    q->tenant = tenant->id;
+    if (quota->guarantee && strcmp(quota->guarantee, "none") == 0) {
+        bh_err_set(err, BH_INVALID, "quota.guarantee: \"none\" is no amount");
+        return bh_err_hint(err, "say 0 for no guarantee");
+    }
     call->object = (struct bh_record_object){ .id = 0 };
-    return BH_OK;
+    return whatif_edit_quota(call, q, err);
 }
 
 /* A GPU that the node of that name last reported. */
@@ -300,19 +283,15 @@ whatif_read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err
     return bh_err_hint(err, "`bulkhead gpu -o wide` and `bulkhead node` list them");
 }
 
-/* The owner knows which names have which ids: its dry run says what the engine would be
- * told.  What it refuses it records. */
+/* The owner knows which names have which ids: its dry run lists the events that the engine would receive.  It
+ * records what it refuses. */
 static bh_rc
 whatif_ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
-    const struct bh_owner *owner = &call->api->options.owner;
-    struct bh_command command = {
-        .op = BH_OP_SITE_APPLY, .caller = call->caller, .dry_run = true, .site = &q->request.site, .text = ""
-    };
-    bh_rc rc = owner->ops->command(owner->self, &command, call->arena, &q->site, err);
+    struct bh_command command = { .dry_run = true, .site = &q->request.site, .text = "" };
+    bh_rc rc = bh_call_command_as(call, BH_OP_SITE_APPLY, &command, &q->site, err);
 
     q->has_site = rc == BH_OK;
-    call->recorded = rc != BH_OK;
     return rc;
 }
 
@@ -337,7 +316,7 @@ static bh_rc
 whatif_read_question(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     static bh_rc (*const readers[])(struct bh_call *, struct whatif_question *, struct bh_err *) = {
-        whatif_read_site, whatif_read_quota, whatif_read_drain, whatif_read_cancel, whatif_read_submit
+        whatif_read_quota, whatif_read_site, whatif_read_drain, whatif_read_cancel, whatif_read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
 
@@ -348,7 +327,7 @@ whatif_read_question(struct bh_call *call, struct whatif_question *q, struct bh_
         if (rc != BH_OK)
             return rc;
     }
-    if (!q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained.v && !q->has_site) {
+    if (!q->submit.job.v && !q->cancel.v && !q->drained.v && !q->has_site) {
         bh_err_set(err, BH_INVALID, "nothing is asked");
         return bh_err_hint(err, "say site, quota, drain, cancel or submit; see /openapi.json");
     }
@@ -376,23 +355,7 @@ whatif_refuse(struct bh_call *call, const struct bh_simulation *simulation, bh_r
     return rc;
 }
 
-static bh_rc
-whatif_send_quota(struct bh_simulation *simulation, const struct whatif_question *q)
-{
-    struct bh_event event = { .kind = BH_EV_TENANT };
-    struct bh_tenant_view view;
-
-    if (!bh_view_tenant(simulation->state.engine, q->tenant, simulation->future->begin_ns, &view))
-        return BH_NOT_FOUND;
-    event.u.tenant = view.settings;
-    if (q->set_limit)
-        event.u.tenant.limit = q->limit;
-    if (q->set_guarantee)
-        event.u.tenant.guarantee = q->guarantee;
-    return bh_simulation_send(simulation, &event);
-}
-
-/* What `drain` tells the engine (daemon/changes/cordon.c). */
+/* The event that `drain` sends to the engine (daemon/changes/cordon.c). */
 static bh_rc
 whatif_send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
 {
@@ -418,8 +381,6 @@ whatif_send_all(struct bh_simulation *simulation, const struct whatif_question *
 
     for (uint32_t i = 0; q->site.events && i < q->site.event_count && rc == BH_OK; i++)
         rc = bh_simulation_send(simulation, &q->site.events[i]);
-    if (rc == BH_OK && q->tenant.v)
-        rc = whatif_send_quota(simulation, q);
     if (rc == BH_OK && q->drained.v)
         rc = whatif_send_drain(simulation, q);
     if (rc == BH_OK && q->cancel.v)
@@ -429,7 +390,7 @@ whatif_send_all(struct bh_simulation *simulation, const struct whatif_question *
     return rc;
 }
 
-/* How the job asked about stands before time goes on. */
+/* Read the state of the job in question before time advances. */
 static void
 whatif_read_subject(struct bh_outcome *outcome, const struct whatif_question *q)
 {
@@ -483,7 +444,7 @@ whatif_play(struct bh_call *call, const struct whatif_question *q, struct bh_out
 bh_rc
 bh_whatif_ask(struct bh_call *call, struct bh_err *err)
 {
-    struct whatif_question q = { .limit = 0 };
+    struct whatif_question q = { .cancel = { 0 } };
     struct bh_outcome outcome = { .subject = { 0 } };
     bh_rc rc = whatif_read_question(call, &q, err);
 
@@ -492,7 +453,7 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
     rc = bh_whatif_acquire(call->api->whatif_lock, err);
     if (rc != BH_OK)
         return rc;
-    outcome.site = q.has_site ? &q.site : NULL;
+    outcome.site = q.site_given ? &q.site : NULL;
     rc = whatif_play(call, &q, &outcome, err);
     bh_whatif_release(call->api->whatif_lock);
     if (rc == BH_OK)

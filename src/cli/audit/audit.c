@@ -120,6 +120,19 @@ audit_put_rows(void *self, const char *table, const char *lines, size_t length, 
                         : bh_fd_write_all(*fd, out.bytes ? out.bytes : "", out.length, err);
 }
 
+/* All rows of a table, behind a line that names it: a table without rows was asked for, too. */
+static bh_rc
+audit_export_table(const struct bh_cli *cli, int fd, const char *table, uint64_t size, struct bh_err *err)
+{
+    char line[32];
+    int length = snprintf(line, sizeof line, "%s \n", table);
+    bh_rc rc = bh_fd_write_all(fd, line, (size_t)length, err);
+
+    if (rc != BH_OK)
+        return rc;
+    return bh_audit_rows_fetch(cli, table, size, (struct bh_row_pages){ audit_put_rows, &fd }, err);
+}
+
 /* What the records' ids and digests mean, after the records. */
 static bh_rc
 audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err *err)
@@ -127,8 +140,7 @@ audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && bh_audit_tables[i]; i++)
-        rc = bh_audit_rows_fetch(cli, bh_audit_tables[i], size, (struct bh_row_pages){ audit_put_rows, &fd },
-                                 err);
+        rc = audit_export_table(cli, fd, bh_audit_tables[i], size, err);
     return rc;
 }
 
@@ -201,11 +213,20 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
     return raw ? audit_print_raw(cli, path, err) : bh_cli_list(cli, path, true, &bh_view_records, err);
 }
 
+/* `reply` is the API's page, or NULL: an export was read. */
 static bh_rc
-audit_refuse_record(uint64_t number, const char *folder, struct bh_err *err)
+audit_refuse_record(uint64_t number, bh_json_value reply, struct bh_err *err)
 {
+    if (number < bh_json_number(bh_json_get(reply, "minimum"), 0)) {
+        bh_err_set(err, BH_NOT_FOUND, "record %" PRIu64 " was pruned: the log has its hash alone", number);
+        return bh_err_hint(err,
+                           "bulkhead audit show %" PRIu64
+                           " --export FOLDER reads it in the folder that it was "
+                           "pruned into",
+                           number);
+    }
     bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
-    return folder
+    return !reply
                ? err->rc
                : bh_err_hint(
                    err, "bulkhead audit tail shows the newest, audit search --after NUMBER those after one");
@@ -228,7 +249,7 @@ audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **js
         return rc;
     *ret_record = folder ? bh_json_root(*json) : bh_json_at(bh_json_get(bh_json_root(*json), "items"), 0);
     if (bh_json_number(bh_json_get(*ret_record, "seq"), UINT64_MAX) != number)
-        return audit_refuse_record(number, folder, err);
+        return audit_refuse_record(number, folder ? NULL : bh_json_root(*json), err);
     return BH_OK;
 }
 

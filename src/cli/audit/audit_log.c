@@ -1,4 +1,4 @@
-/* Commands for those who verify: search, proofs and exports. */
+/* Commands for verifiers: search, proofs and exports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +118,7 @@ log_read_size(const char *path, uint64_t *ret_size, struct bh_err *err)
     bh_rc rc;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    rc = bh_file_read_given(path, sizeof memory - 1, &text, err);
     if (rc != BH_OK)
         return rc;
     line = bh_buf_text(&text) ? strchr(memory, '\n') : NULL;
@@ -293,7 +293,7 @@ log_copy_key(const char *from, const char *folder, struct bh_err *err)
     bh_rc rc;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(from, sizeof memory, &text, err);
+    rc = bh_file_read_given(from, sizeof memory, &text, err);
     snprintf(path, sizeof path, "%s/vkey", folder);
     return rc == BH_OK ? bh_file_replace(path, text.bytes, text.length, 0644, err) : rc;
 }

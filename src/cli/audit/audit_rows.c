@@ -78,7 +78,7 @@ write_page(void *self, const char *table, const char *lines, size_t length, stru
     return bh_fd_write_all(*fd, lines, length, err);
 }
 
-/* Readable by those who may read the folder; an export that fails leaves the file of before. */
+/* Readable by users who may read the folder; an export that fails leaves the previous file. */
 static bh_rc
 audit_rows_save(const struct bh_cli *cli, const char *folder, const char *table, uint64_t size,
                 struct bh_err *err)
@@ -90,9 +90,9 @@ audit_rows_save(const struct bh_cli *cli, const char *folder, const char *table,
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, table) >= sizeof path
         || (size_t)snprintf(fresh, sizeof fresh, "%s/%s.new", folder, table) >= sizeof fresh)
         return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (fd < 0)
-        return bh_err_errno(err, "%s", fresh);
+    rc = bh_file_open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0640, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     rc = bh_audit_rows_fetch(cli, table, size, (struct bh_row_pages){ write_page, &fd }, err);
     if (rc == BH_OK && fsync(fd) != 0)
         rc = bh_err_errno(err, "%s", fresh);

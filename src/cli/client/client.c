@@ -43,7 +43,7 @@ client_read_token(const char *path, struct bh_arena *arena, const char **ret_tok
     size_t from, length;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    rc = bh_file_read_given(path, sizeof memory - 1, &text, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "--token-file");
     bh_buf_putc(&text, '\0');
@@ -81,7 +81,7 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
     if (!client->cert != !client->key)
         return bh_err_set(err, BH_INVALID, "--client-cert and --client-key go together");
     if (!client->server)
-        client->token = NULL; /* the socket knows who we are */
+        client->token = NULL; /* the socket identifies the user */
     return file ? client_read_token(file, arena, &client->token, err) : BH_OK;
 }
 
@@ -197,7 +197,7 @@ client_send_unix(const struct bh_client *client, const struct bh_http_request *r
     if (rc == BH_OK)
         rc = bh_fd_write_all(fd, out.bytes, out.length, err);
     bh_buf_fini(&out);
-    /* A server that refuses early closes while we write: read what it says. */
+    /* A server that refuses early closes during the write: read its answer. */
     if (rc == BH_OK || rc == BH_IO)
         rc = client_read_reply(fd, r, err);
     return rc;
@@ -269,7 +269,7 @@ client_wait_for(uint32_t seconds, struct bh_exchange *exchange)
     return true;
 }
 
-/* A server that says when to come again has done nothing: then we do. */
+/* A server that names a time to retry has done nothing: so retry then. */
 static bh_rc
 client_send_patiently(const struct bh_client *client, const struct bh_http_request *request,
                       struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)

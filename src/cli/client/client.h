@@ -12,14 +12,13 @@ struct bh_client {
     const char *server, *ca_file, *pin; /* pin: base 64, SHA-256 of the public key */
     const char *cert, *key;             /* files of the client certificate; NULL: none */
     const char *token;                  /* NULL: none */
-    /* Asked after a 401: BH_OK sends the request once more, with `token` as it is then; an
-     * error is the outcome.  `challenge` is the WWW-Authenticate header, `err` what the
-     * server said.  NULL: never asked. */
+    /* Called after a 401: BH_OK sends the request again, with the new `token`; an error is the outcome.
+     * `challenge` is the WWW-Authenticate header, `err` the server's error.  NULL: never called. */
     bh_rc (*refused)(void *self, const char *challenge, struct bh_err *err);
     void *refused_self;
 };
 
-/* Where the body of a good reply goes, and who is asked whether to continue. */
+/* Where the body of a good reply goes, and the function that says whether to continue. */
 struct bh_exchange {
     bh_http_sink sink;
     bool (*idle)(void *self); /* every 200 ms and after signals; false ends it; NULL: never */

@@ -10,7 +10,7 @@
 struct bh_https_options {
     const char *server;        /* "https://host:port" */
     const char *ca_file, *pin; /* NULL: the system's authorities, no pin */
-    const char *cert, *key;    /* files that show who we are; NULL: none */
+    const char *cert, *key;    /* files that identify the user; NULL: none */
     bh_http_sink sink;
     void *self;
     bool (*idle)(void *self); /* NULL: never asked */
@@ -30,8 +30,8 @@ struct bh_https_options {
 BH_MUST_USE bh_rc bh_https_send(const struct bh_https_options *https, const struct bh_http_request *request,
                                 struct bh_err *err);
 
-/* A connection that carries bytes instead of a request; of `https` only who is trusted and who
- * we are counts.  Results as above. */
+/* A connection that carries bytes instead of a request; of `https` only the trusted certificates and the
+ * client's own identity count.  Results as above. */
 struct bh_https_connection;
 BH_MUST_USE bh_rc bh_https_connect(const struct bh_https_options *https,
                                    struct bh_https_connection **ret_connection, int *ret_fd,

@@ -126,6 +126,7 @@ struct listing {
     const char *path;
     const struct bh_view *view;
     bool paged, document;
+    struct bh_json *page;          /* the last one */
     uint64_t wanted, shown, total; /* wanted 0: the server's page */
     char cursor[64];               /* of the next page, "" after the last */
     struct bh_view ids;            /* -q: the first column alone */
@@ -200,13 +201,13 @@ cli_fetch_all(struct listing *l, struct bh_err *err)
     bh_rc rc;
 
     do {
-        BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-
-        rc = cli_fetch_page(l, &json, err);
+        bh_json_free(l->page);
+        l->page = NULL;
+        rc = cli_fetch_page(l, &l->page, err);
         if (rc != BH_OK)
             return rc;
-        cli_put_page(l, bh_json_get(bh_json_root(json), "items"));
-        cli_add_page(l, bh_json_root(json));
+        cli_put_page(l, bh_json_get(bh_json_root(l->page), "items"));
+        cli_add_page(l, bh_json_root(l->page));
     } while (*l->cursor && l->shown < l->wanted);
     return rc;
 }
@@ -247,7 +248,7 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
     cli_begin_listing(&l);
     rc = cli_fetch_all(&l, err);
     if (rc == BH_OK && l.document)
-        bh_output_list_end(&l.list, l.cursor, l.total);
+        bh_output_list_end(&l.list, bh_json_root(l.page));
     else if (rc == BH_OK)
         bh_table_render(l.table, &l.out);
     if (rc == BH_OK)
@@ -255,6 +256,7 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
     if (rc == BH_OK)
         cli_print_rest(&l);
     bh_table_free(l.table);
+    bh_json_free(l.page);
     bh_buf_fini(&l.out);
     return rc;
 }
@@ -283,7 +285,7 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
 
     bh_buf_init(text, BH_JSON_BYTES_MAX + 1);
     rc = strcmp(path, "-") == 0 ? cli_read_all(STDIN_FILENO, text, err)
-                                : bh_file_read(path, BH_JSON_BYTES_MAX, text, err);
+                                : bh_file_read_given(path, BH_JSON_BYTES_MAX, text, err);
     if (rc != BH_OK)
         return rc;
     begin = bh_buf_text(text) ? bh_buf_text(text) : "";

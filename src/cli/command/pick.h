@@ -13,7 +13,7 @@ enum { BH_PICK_NAME_MAX = 128 };
  * begins so ("GPU-3f2a", 8 bytes at least), by number ("1", "gpu1"), and behind a node's name and
  * a slash ("gpu1/0", "gpu1/GPU-3f2a"). */
 
-/* BH_NOT_FOUND: none is meant; BH_INVALID: several are, and the hint tells them apart. */
+/* BH_NOT_FOUND: none is meant; BH_INVALID: several are, and the hint shows how they differ. */
 BH_MUST_USE bh_rc bh_pick_gpu(bh_json_value gpus, const char *word, bh_json_value *ret_gpu,
                               struct bh_err *err);
 

@@ -1,6 +1,5 @@
 #include "cli/command/setting.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,12 +32,15 @@ trimmed(const char *value, size_t length)
 bool
 bh_setting_read(const char *file, const char *name, const char *standard, char *ret_value, size_t size)
 {
-    FILE *stream = fopen(file, "re");
-    char line[PATH_MAX + 64];
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = FILE_BYTES_MAX };
+    struct bh_err ignored;
+    const char *line = "";
     bool found = false;
 
     snprintf(ret_value, size, "%s", standard);
-    while (stream && fgets(line, sizeof line, stream)) {
+    if (bh_file_read(file, FILE_BYTES_MAX - 1, &text, &ignored) == BH_OK && text.length > 0)
+        line = bh_buf_text(&text);
+    for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *value = value_in(line, name);
 
         if (!value)
@@ -46,8 +48,6 @@ bh_setting_read(const char *file, const char *name, const char *standard, char *
         snprintf(ret_value, size, "%.*s", (int)trimmed(value, strcspn(value, "\n")), value);
         found = true;
     }
-    if (stream)
-        fclose(stream);
     return found;
 }
 

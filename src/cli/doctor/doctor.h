@@ -6,12 +6,14 @@
 /* `bulkhead doctor`: what this machine offers, what is missing, and how to mend it. */
 bh_rc bh_cli_doctor(struct bh_cli *cli, struct bh_err *err);
 
+/* A message, and the UUID or the path that it is about; two commands with a UUID each. */
+enum { BH_FINDING_BYTES_MAX = 512 };
 enum bh_verdict_kind { BH_CHECK_OK, BH_CHECK_WARN, BH_CHECK_FAIL };
 
 struct bh_finding {
     enum bh_verdict_kind verdict;
-    char found[200];
-    char fix[200]; /* "" when nothing has to be done */
+    char found[BH_FINDING_BYTES_MAX];
+    char fix[BH_FINDING_BYTES_MAX]; /* "" when nothing has to be done */
 };
 
 struct bh_doctor_check {

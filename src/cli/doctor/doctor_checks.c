@@ -59,6 +59,14 @@ static void BH_PRINTF(2, 3) doctor_advise(struct bh_finding *finding, const char
     va_end(args);
 }
 
+/* What could not be found out, and what to do about that. */
+static void
+doctor_report_err(struct bh_finding *finding, enum bh_verdict_kind verdict, const struct bh_err *err)
+{
+    doctor_report(finding, verdict, "%s", err->msg);
+    doctor_advise(finding, "%s", err->hint);
+}
+
 /* Whether the daemon of that folder's configuration serves on the socket that is used. */
 static bool
 checks_is_of_socket(const struct bh_cli *cli, const char *folder)
@@ -412,19 +420,17 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
     doctor_put_folder(cli, folder, sizeof folder);
     if (!checks_has_site(cli)) {
         doctor_report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
-                      doctor_is_there(folder) ? "no site is configured in %.160s"
-                                              : "there is no folder %.160s",
+                      doctor_is_there(folder) ? "no site is configured in %s" : "there is no folder %s",
                       folder);
         doctor_advise(
             f, "bulkhead up makes a site, up --dir DIR one in a folder, which doctor --dir DIR checks");
         return;
     }
     if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || checks_is_of_socket(cli, folder)) {
-        doctor_report(f, BH_CHECK_OK, "configured in %.160s", folder);
+        doctor_report(f, BH_CHECK_OK, "configured in %s", folder);
         return;
     }
-    doctor_report(f, BH_CHECK_WARN, "%.60s is read, but its daemon is not on %.100s", folder,
-                  cli->client.socket);
+    doctor_report(f, BH_CHECK_WARN, "%s is read, but its daemon is not on %s", folder, cli->client.socket);
     doctor_advise(f, "bulkhead doctor --dir DIR checks the site whose configuration is in DIR");
 }
 
@@ -537,6 +543,21 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
     doctor_advise(f, "chown root %s; chmod go-w %s", path, path);
 }
 
+/* It answers, and may refuse changes all the same. */
+static void
+check_served(const struct bh_cli *inner, bh_json_value health, struct bh_finding *f)
+{
+    const char *place = inner->client.server ? inner->client.server : inner->client.socket;
+    const char *why = bh_json_text(bh_json_get(health, "why"), "");
+
+    if (!*why) {
+        doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s", place);
+        return;
+    }
+    doctor_report(f, BH_CHECK_FAIL, "%.180s", why);
+    doctor_advise(f, "bulkheadd's log says which; save them before it ends: docs/install.md");
+}
+
 static void
 check_daemon(const struct bh_cli *cli, struct bh_finding *f)
 {
@@ -547,12 +568,10 @@ check_daemon(const struct bh_cli *cli, struct bh_finding *f)
 
     checks_put_client(cli, &inner, socket);
     if (bh_cli_fetch(&inner, "/healthz", &json, &err) == BH_OK) {
-        doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s",
-                      inner.client.server ? inner.client.server : inner.client.socket);
+        check_served(&inner, bh_json_root(json), f);
         return;
     }
-    doctor_report(f, BH_CHECK_FAIL, "%.180s", err.msg);
-    doctor_advise(f, "%.180s", err.hint);
+    doctor_report_err(f, BH_CHECK_FAIL, &err);
 }
 
 static void
@@ -563,12 +582,12 @@ check_node(const struct bh_cli *cli, struct bh_finding *f)
     bh_json_value node;
 
     if (doctor_fetch(cli, "/v1/status", &json, &err) != BH_OK) {
-        doctor_report(f, err.rc == BH_UNAVAILABLE ? BH_CHECK_FAIL : BH_CHECK_WARN, "%.180s", err.msg);
+        doctor_report_err(f, err.rc == BH_UNAVAILABLE ? BH_CHECK_FAIL : BH_CHECK_WARN, &err);
         return;
     }
     node = bh_json_get(bh_json_root(json), "node");
     if (bh_json_truth(bh_json_get(node, "connected"))) {
-        doctor_report(f, BH_CHECK_OK, "%.60s is connected, driver %.40s",
+        doctor_report(f, BH_CHECK_OK, "%s is connected, driver %s",
                       bh_json_text(bh_json_get(node, "name"), "?"),
                       bh_json_text(bh_json_get(node, "driver"), "?"));
         return;
@@ -587,7 +606,7 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
     uint32_t lost = 0;
 
     if (doctor_fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
-        doctor_report(f, BH_CHECK_WARN, "%.180s", err.msg);
+        doctor_report_err(f, BH_CHECK_WARN, &err);
         return;
     }
     items = bh_json_get(bh_json_root(json), "items");
@@ -598,7 +617,7 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
         doctor_report(f, BH_CHECK_OK, "none of %zu is lost", bh_json_count(items));
         return;
     }
-    doctor_report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %.48s: %.100s", lost, bh_json_count(items),
+    doctor_report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %s: %s", lost, bh_json_count(items),
                   bh_json_text(bh_json_get(first, "uuid"), "?"),
                   bh_json_text(bh_json_get(first, "fenced_why"), "its node does not report it"));
     doctor_advise(f,
@@ -615,7 +634,7 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
     uint32_t count = 0;
 
     if (doctor_fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
-        doctor_report(f, BH_CHECK_WARN, "%.180s", err.msg);
+        doctor_report_err(f, BH_CHECK_WARN, &err);
         return;
     }
     items = bh_json_get(bh_json_root(json), "items");
@@ -626,10 +645,10 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
         doctor_report(f, BH_CHECK_OK, "none of %zu has foreign instances", bh_json_count(items));
         return;
     }
-    doctor_report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %.48s: %.120s", count,
-                  bh_json_count(items), bh_json_text(bh_json_get(first, "uuid"), "?"),
+    doctor_report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %s: %s", count, bh_json_count(items),
+                  bh_json_text(bh_json_get(first, "uuid"), "?"),
                   bh_json_text(bh_json_get(first, "unmanaged_why"), "foreign instances"));
-    doctor_advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
+    doctor_advise(f, "%s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
 }
 
 const struct bh_doctor_check bh_doctor_checks[] = {

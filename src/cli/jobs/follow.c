@@ -158,7 +158,7 @@ follow_print_change(void *self, const char *event, const char *text, size_t leng
     bh_json_value change;
 
     if (bh_json_parse(text, length, &json, &unread) != BH_OK)
-        return true; /* a heartbeat or a kind of event that we do not know */
+        return true; /* a heartbeat or an unknown kind of event */
     change = bh_json_root(json);
     if (!bh_json_get(change, "state"))
         return true;

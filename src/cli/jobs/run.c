@@ -182,7 +182,7 @@ run_await_start(struct run_job *job, bool *ret_runs, struct bh_err *err)
     }
 }
 
-/* A job with our input, or in a terminal: attached to as soon as it runs.  What a short one wrote
+/* A job with this program's input, or in a terminal: attached to as soon as it runs.  What a short one wrote
  * before is in its log. */
 static bh_rc
 run_attached(struct run_job *job, struct bh_follow *follow, struct bh_err *err)

@@ -62,7 +62,7 @@ bh_cli_account_show(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- password ---- */
 
-/* Whose password: --account, else the account of who is signed in. */
+/* The account whose password it is: --account, else the signed-in one. */
 static bh_rc
 account_name(const struct bh_cli *cli, const char **ret_name, struct bh_err *err)
 {

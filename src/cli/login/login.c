@@ -14,7 +14,7 @@ login_member(bh_json_value object, const char *key)
     return bh_json_text(bh_json_get(object, key), "");
 }
 
-/* The session before this one is not used any more.  It may have ended already. */
+/* The previous session is no longer used.  It may have ended already. */
 static void
 login_end_former(const struct bh_cli *cli, const char *path)
 {

@@ -218,7 +218,7 @@ loopback_respond(int fd, enum bh_loopback_outcome outcome)
                   "Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n"
                   "Connection: close\r\n\r\n<!doctype html><title>Bulkhead</title><p>%s</p>\n",
                   answers[outcome].status, answers[outcome].text);
-    /* The socket's buffer takes it at once; a visitor who does not read gets no more. */
+    /* The socket's buffer takes it at once; a client that does not read gets no more. */
     if (send(fd, out.bytes, out.length, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         shutdown(fd, SHUT_WR);
 }

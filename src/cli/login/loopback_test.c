@@ -32,7 +32,7 @@ struct visitors {
     uint16_t port;
     const char *const *requests; /* HOST means the listener's own */
     size_t count;
-    bool slow, alone; /* one says less than it should; nobody brings a code */
+    bool slow, alone; /* one sends less than it announces; none brings a code */
     char answers[4][1024];
     pthread_t thread;
 };

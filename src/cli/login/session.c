@@ -185,7 +185,7 @@ session_ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
                                 : "bulkhead login signs in again; until then your Unix user counts");
 }
 
-/* Forget the kept session if the server does not know it any more; else `err` stays. */
+/* Forget the stored session if the server no longer knows it; else `err` stays. */
 static bh_rc
 session_check_ended(struct bh_cli *cli, struct bh_err *err)
 {

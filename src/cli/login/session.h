@@ -18,7 +18,7 @@ const char *bh_session_address(const struct bh_cli *cli);
  *   BH_UNAUTHENTICATED     the session is over; it was forgotten */
 BH_MUST_USE bh_rc bh_session_use(struct bh_cli *cli, struct bh_err *err);
 
-/* What tells the server that the account signed in from here before; NULL: nothing. */
+/* The text that shows the server that the account signed in from this machine before; NULL: none. */
 const char *bh_session_device(const struct bh_cli *cli, const char *name);
 
 /* Forget the session in use if the server ended it by what was just done, and say so. */

@@ -7,9 +7,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* Sessions that `bulkhead login` keeps for the commands after it: one file of the caller's
- * own, an entry for each server.  Whoever reads it is signed in as its owner, so it is used
- * only while it, and the folder it lies in, are the caller's alone. */
+/* Sessions that `bulkhead login` keeps for the commands after it: one file of the caller's own, an entry for
+ * each server.  A user who can read it is signed in as its owner, so it is used only while the file and its
+ * folder are the caller's alone. */
 
 enum { BH_STORED_SESSIONS_MAX = 64, BH_STORED_SESSION_PATH_MAX = 4096 };
 
@@ -20,8 +20,8 @@ struct bh_stored_session {
     const char *session; /* the secret, "bs_..." */
 };
 
-/* What tells a server that an account signed in from here before, so that what strangers try
- * elsewhere does not keep its owner out.  Outlives sessions. */
+/* The text that shows a server that an account signed in from this machine before, so that failed attempts
+ * from elsewhere do not lock its owner out.  It outlives sessions. */
 struct bh_stored_device {
     const char *address, *device, *name;
 };

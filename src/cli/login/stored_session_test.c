@@ -168,7 +168,7 @@ test_full(void **state)
     BH_CHECK_DONE();
 }
 
-/* What somebody else can read, or could have written, is not used, nor written over. */
+/* A file that another user can read, or could have written, is neither used nor overwritten. */
 static const struct {
     const char *name;
     mode_t file, folder;
@@ -227,7 +227,7 @@ test_untrusted(void **state)
     BH_CHECK_DONE();
 }
 
-/* A link in the folder's place leads to somebody else's choice of a file. */
+/* A link in the folder's place leads to a file that another user chose. */
 static void
 test_linked_folder(void **state)
 {

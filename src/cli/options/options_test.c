@@ -246,7 +246,7 @@ test_options_used(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever comes from Slurm or kubectl is told what does it here. */
+/* Options of Slurm and kubectl are refused with Bulkhead's own in the hint. */
 static void
 test_habits(void **state)
 {

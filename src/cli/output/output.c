@@ -248,30 +248,37 @@ bh_output_list_item(struct bh_output_list *list, bh_json_value item)
     list->count++;
 }
 
-/* ",\n  "next": ..." or "\nnext: ..." */
 static void
-output_put_list_member(struct bh_output_list *list, const char *name)
+output_put_list_member(struct bh_output_list *list, const char *key, bh_json_value value)
 {
-    bh_buf_puts(list->out, list->yaml ? "\n" : ",\n  \"");
-    bh_buf_puts(list->out, name);
-    bh_buf_puts(list->out, list->yaml ? ": " : "\": ");
+    bh_buf_puts(list->out, list->yaml ? "\n" : ",\n  ");
+    if (list->yaml && output_is_plain(key))
+        bh_buf_puts(list->out, key);
+    else
+        output_put_string(list->out, key);
+    bh_buf_putc(list->out, ':');
+    if (list->yaml) {
+        output_put_yaml_value(list->out, value, 0, false);
+        return;
+    }
+    bh_buf_putc(list->out, ' ');
+    output_put_json(list->out, value, 1);
 }
 
 void
-bh_output_list_end(struct bh_output_list *list, const char *next, uint64_t total)
+bh_output_list_end(struct bh_output_list *list, bh_json_value page)
 {
+    void *cursor = NULL;
+    const char *key;
+    bh_json_value value;
+
     if (list->yaml)
         bh_buf_puts(list->out, list->count ? "" : " []");
     else
         bh_buf_puts(list->out, list->count ? "\n  ]" : "]");
-    if (next && *next) {
-        output_put_list_member(list, "next");
-        output_put_string(list->out, next);
-    }
-    if (total > 0) {
-        output_put_list_member(list, "total");
-        bh_buf_put_u64(list->out, total);
-    }
+    while (bh_json_next(page, &cursor, &key, &value))
+        if (strcmp(key, "items") != 0)
+            output_put_list_member(list, key, value);
     bh_buf_puts(list->out, list->yaml ? "\n" : "\n}\n");
 }
 

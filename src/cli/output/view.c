@@ -289,7 +289,7 @@ view_put_partitions(struct bh_buf *out, bh_json_value partitions)
 }
 
 static bool
-view_is_held(bh_json_value gpu, const char *by)
+view_is_cordoned(bh_json_value gpu, const char *by)
 {
     return strcmp(bh_json_text(bh_json_get(gpu, by), "no"), "no") != 0;
 }
@@ -302,11 +302,11 @@ view_is_drained_by(bh_json_value gpu, const char *by)
 
 /* "cordoned"; where it was drained, "draining" while a job has a partition of it. */
 static const char *
-view_held_word(bh_json_value gpu)
+view_cordon_word(bh_json_value gpu)
 {
     bh_json_value partitions = bh_json_get(gpu, "partitions");
 
-    if (!view_is_drained_by(gpu, "held") && !view_is_drained_by(gpu, "node_held"))
+    if (!view_is_drained_by(gpu, "cordon") && !view_is_drained_by(gpu, "node_cordon"))
         return "cordoned";
     for (size_t i = 0; i < bh_json_count(partitions); i++)
         if (strcmp(bh_json_text(bh_json_get(bh_json_at(partitions, i), "state"), ""), "leased") == 0)
@@ -320,8 +320,8 @@ view_put_node_state(struct bh_buf *out, bh_json_value node)
     const char *isolation = bh_json_text(bh_json_get(node, "isolation"), "");
 
     view_put_text(out, bh_json_get(node, "state"));
-    if (view_is_held(node, "held"))
-        bh_buf_puts(out, view_is_drained_by(node, "held") ? ", drained" : ", cordoned");
+    if (view_is_cordoned(node, "cordon"))
+        bh_buf_puts(out, view_is_drained_by(node, "cordon") ? ", drained" : ", cordoned");
     if (bh_json_truth(bh_json_get(node, "unchecked")))
         bh_buf_puts(out, ", unchecked: jobs failed to start");
     if (bh_json_truth(bh_json_get(node, "needs_reboot")))
@@ -357,8 +357,8 @@ bool
 bh_view_gpu_is_open(bh_json_value gpu)
 {
     return bh_json_truth(bh_json_get(gpu, "managed")) && !bh_json_truth(bh_json_get(gpu, "fenced"))
-           && view_is_well(bh_json_text(bh_json_get(gpu, "health"), "ok")) && !view_is_held(gpu, "held")
-           && !view_is_held(gpu, "node_held") && !bh_json_truth(bh_json_get(gpu, "cordoned"));
+           && view_is_well(bh_json_text(bh_json_get(gpu, "health"), "ok")) && !view_is_cordoned(gpu, "cordon")
+           && !view_is_cordoned(gpu, "node_cordon") && !bh_json_truth(bh_json_get(gpu, "cordoned"));
 }
 
 static void
@@ -373,8 +373,8 @@ view_put_gpu_state(struct bh_buf *out, bh_json_value gpu)
                     bh_json_get(gpu, "foreign_instances") ? "unmanaged (foreign instances)" : "unmanaged");
     else if (!view_is_well(health))
         view_put_clean(out, health);
-    else if (view_is_held(gpu, "held") || view_is_held(gpu, "node_held"))
-        bh_buf_puts(out, view_held_word(gpu));
+    else if (view_is_cordoned(gpu, "cordon") || view_is_cordoned(gpu, "node_cordon"))
+        bh_buf_puts(out, view_cordon_word(gpu));
     else
         view_put_clean(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : health);
     if (bh_json_get(gpu, "fault")) {
@@ -602,25 +602,9 @@ view_is_deprecated(bh_json_value object, const char *key)
     static const struct {
         const char *old, *now;
     } keys[] = {
-#define BH_REPLY(name)
-#define BH_R(name, kind, key, when, doc)
-#define BH_R_AS(name, kind, member, key, when, doc)
-#define BH_R_OF(name, kind, key, of, when, doc)
-#define BH_R_JSON(name, key, fields, when, doc)
-#define BH_R_ENUM(name, key, names, when, doc)
-#define BH_R_OLD(name, kind, key, member) { #key, #member },
-#define BH_R_OLD_OF(name, kind, key, member, of) { #key, #member },
-#define BH_REPLY_END(name)
-#include "tables/replies.tbl"
-#undef BH_REPLY
-#undef BH_R
-#undef BH_R_AS
-#undef BH_R_OF
-#undef BH_R_JSON
-#undef BH_R_ENUM
-#undef BH_R_OLD
-#undef BH_R_OLD_OF
-#undef BH_REPLY_END
+#define BH_RENAMED_KEY(old, now) { old, now },
+#include "tables/renamed_keys.tbl"
+#undef BH_RENAMED_KEY
     };
 
     for (size_t i = 0; i < BH_COUNT(keys); i++)

@@ -19,7 +19,7 @@ enum bh_unpack_view {
     BH_CELL_MODELS,     /* of a SKU: which partition of which model keeps the promise */
     BH_CELL_QUOTAS,     /* of a tenant: what is used of each */
     BH_CELL_BUDGET,     /* of a tenant: what is spent of it */
-    BH_CELL_PARTITIONS, /* of a GPU: what it is carved into, and for whom */
+    BH_CELL_PARTITIONS, /* of a GPU: its partitions and their tenants */
     BH_CELL_GPU_STATE,  /* of a GPU: ok, or what keeps it from being used */
     BH_CELL_NODE_STATE, /* of a node: up or down, and what keeps new work off it */
     BH_CELL_BOUND,      /* of a forecast: its value, with ? where it is a guess */

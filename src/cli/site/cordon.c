@@ -79,13 +79,13 @@ cordon_is_of_target(bh_json_value gpu, const char *target)
 static void
 cordon_put_remedy(struct bh_buf *out, bh_json_value gpu)
 {
-    const char *node_held = cordon_text(gpu, "node_held");
+    const char *node_cordon = cordon_text(gpu, "node_cordon");
 
     if (*cordon_text(gpu, "unmanaged_why"))
         bh_buf_printf(out, ": %s; %s", cordon_text(gpu, "unmanaged_why"), cordon_text(gpu, "unmanaged_fix"));
     else if (strcmp(cordon_text(gpu, "health"), "quarantined") == 0)
         bh_buf_printf(out, "; bulkhead uncordon %s --clear-fault ends that", cordon_text(gpu, "uuid"));
-    else if (*node_held && strcmp(node_held, "no") != 0)
+    else if (*node_cordon && strcmp(node_cordon, "no") != 0)
         bh_buf_printf(out, "; bulkhead uncordon %s releases its node", cordon_text(gpu, "node"));
     else if (bh_json_truth(bh_json_get(gpu, "cordoned")))
         bh_buf_puts(out, "; the site file cordons it");

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@
 #include "base/time.h"
 #include "cli/site/site.h"
 
-/* Who has it for a system user has the packages, whose folders are that user's. */
+/* A machine with this system user has the packages, whose folders are that user's. */
 #define PACKAGES_USER "bulkhead"
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
-enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 4096 };
+enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 4096, SLOW_MS = 60 * 1000 };
 
 /* The write end that a detached supervisor says "ready" on, or -1. */
 static int parent_fd = -1;
@@ -82,17 +83,21 @@ up_publish_key(const struct bh_up *up, struct bh_err *err)
     char from[PATH_MAX + 32], to[PATH_MAX + 16], text[KEY_BYTES_MAX];
     ssize_t length;
     int fd;
+    bh_rc rc;
 
     snprintf(from, sizeof from, "%s/daemon/audit.vkey", up->state);
     snprintf(to, sizeof to, "%s/audit.vkey", up->state);
-    fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return bh_err_errno(err, "%s", from);
+    rc = bh_file_open(from, O_RDONLY | O_NOFOLLOW, 0, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     length = read(fd, text, sizeof text - 1);
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
-    if (!up_are_public_keys(text))
-        return bh_err_set(err, BH_INVALID, "%s contains no public key", from);
+    if (!up_are_public_keys(text)) {
+        bh_err_set(err, BH_INVALID, "%s contains no public key", from);
+        return bh_err_hint(err,
+                           "put it back from its copy; without one remove it: the next start makes it anew");
+    }
     return bh_file_keep(to, text, (size_t)length, 0644, err);
 }
 
@@ -211,15 +216,28 @@ up_stop_jobs(const struct bh_up *up)
 
 /* ---- detached ---- */
 
+/* A terminal that shows nothing for minutes seems to hang. */
+static void
+up_report_slow(const struct bh_up *up, int fd)
+{
+    struct pollfd watched = { .fd = fd, .events = POLLIN };
+
+    if (poll(&watched, 1, SLOW_MS) != 0)
+        return;
+    printf("bulkhead: not ready after a minute; waiting on; %s/up.log says what for\n", up->state);
+    fflush(stdout);
+}
+
 /* In the parent: wait for the "+" of a supervisor that is ready, with what is missing, or for what
- * it could not do. */
+ * it could not do, and behind a line's end what to do about it. */
 static bh_rc
 up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
-    char output[REPORT_BYTES_MAX];
+    char output[REPORT_BYTES_MAX], *hint;
     size_t held = 0;
     ssize_t got = 1;
 
+    up_report_slow(up, fd);
     while (held < sizeof output - 1 && got != 0) {
         got = read(fd, output + held, sizeof output - 1 - held);
         if (got > 0)
@@ -234,8 +252,11 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
         fputs(output + 1, stdout);
         return BH_OK;
     }
+    hint = strchr(output, '\n');
+    if (hint)
+        *hint++ = '\0';
     bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it ended unexpectedly");
-    return bh_err_hint(err, "%s/up.log says more", up->state);
+    return hint && *hint ? bh_err_hint(err, "%s", hint) : bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
 /* In the child: a session of its own, output to a file. */
@@ -243,21 +264,25 @@ static bh_rc
 up_leave_terminal(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX + 16];
-    int log, nothing;
+    int log = -1, nothing;
+    bh_rc rc;
 
     setsid();
     snprintf(path, sizeof path, "%s/up.log", up->state);
-    log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    rc = bh_file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0640, &log, err);
+    if (rc != BH_OK)
+        return rc;
     nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (log < 0 || nothing < 0)
-        return bh_err_errno(err, "%s", path);
+    if (nothing < 0)
+        return bh_err_errno(err, "/dev/null");
     dup2(nothing, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     return BH_OK;
 }
 
-/* For who looks for this process.  On a full disk there is none, rather than that of an earlier start. */
+/* For programs that look for this process.  On a full disk there is none, rather than that of an earlier
+ * start. */
 static bh_rc
 up_write_pid(const struct bh_up *up, struct bh_err *err)
 {
@@ -274,7 +299,7 @@ up_write_pid(const struct bh_up *up, struct bh_err *err)
     return BH_OK;
 }
 
-/* Fork; *ret_parent tells the parent from the child, and in the parent all is done. */
+/* Fork; *ret_parent is true in the parent, where nothing remains to be done. */
 static bh_rc
 up_detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
 {
@@ -356,6 +381,6 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
         rc = bh_up_supervise(up, up_announce, up_stop_jobs, err);
     bh_up_leave(up);
     if (rc != BH_OK && parent_fd >= 0)
-        dprintf(parent_fd, "%s", err->msg);
+        dprintf(parent_fd, "%s\n%s", err->msg, err->hint);
     return rc;
 }

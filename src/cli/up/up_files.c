@@ -109,7 +109,7 @@ files_hash(const char *text)
     return value;
 }
 
-/* Whoever owns the folder could put anything in place of what root makes in it. */
+/* The owner of the folder can replace anything that root makes in it. */
 static bh_rc
 files_check_owner(const char *dir, struct bh_err *err)
 {
@@ -235,7 +235,8 @@ files_adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
     if (bh_parse_u64(text, &uid, err) != BH_OK)
         return bh_err_wrap(err, "%s: daemon_uid", conf);
     if (uid == 0 || uid >= UIDS_END)
-        return bh_err_set(err, BH_RANGE, "%s: daemon_uid: %s is not of 1 to %d", conf, text, UIDS_END - 1);
+        return bh_err_set(err, BH_RANGE, "%s: daemon_uid: %s must be between 1 and %d", conf, text,
+                          UIDS_END - 1);
     snprintf(has, sizeof has, "user id %s", text);
     if (up->cli->args->options[BH_OPT_DAEMON_UID].given && up->daemon_uid != uid)
         return files_refuse_otherwise(up, "daemon-uid", has, err);
@@ -308,7 +309,7 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
     bh_rc rc;
 
     if (gpu && strcmp(gpu, "real") != 0 && strcmp(gpu, "sim") != 0)
-        return bh_err_set(err, BH_INVALID, "GPU: \"%.40s\" is neither real nor sim", gpu);
+        return bh_err_set(err, BH_INVALID, "--gpu: \"%.40s\" is neither real nor sim", gpu);
     if (uid == 0 || uid >= UIDS_END)
         return bh_err_set(err, BH_RANGE, "--daemon-uid: must be between 1 and 999999");
     if (options[BH_OPT_HTTPS_PORT].number > 65535)
@@ -339,8 +340,8 @@ struct folder {
     mode_t mode;
 };
 
-/* A folder with exactly this owner and mode.  What is a link there is refused: root
- * must not change what somebody else pointed at. */
+/* A folder with exactly this owner and mode.  A symbolic link is refused: root must not change a target that
+ * another user chose. */
 static bh_rc
 up_make_folder(const struct folder *folder, struct bh_err *err)
 {

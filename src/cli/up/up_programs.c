@@ -15,6 +15,7 @@
 #include "base/capability.h"
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/slice.h"
 #include "base/time.h"
 #include "cli/up/up.h"
 
@@ -24,8 +25,9 @@
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
 #define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
 
-enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 160, RESTARTS_MAX = 10, POLL_MS = 50 };
+enum { LINE_BYTES_MAX = 4096, WHAT_BYTES_MAX = 240, RESTARTS_MAX = 10, POLL_MS = 50 };
 
+static const char see_output[] = "the output of the programs, above or in up.log, says why";
 static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
 /* One of the programs. */
@@ -36,7 +38,7 @@ struct programs_child {
     bh_ns window_from;
     size_t held;
     char line[LINE_BYTES_MAX];
-    char last[LAST_BYTES_MAX]; /* the last line that it said */
+    char last[LINE_BYTES_MAX]; /* the last line that it said */
 };
 
 struct supervisor {
@@ -223,11 +225,43 @@ up_reap(struct supervisor *s)
     return any;
 }
 
+/* The text `name="TEXT"` of a log line; "" without one. */
+static void
+programs_read_field(const char *line, const char *name, char *ret_text, size_t size)
+{
+    char key[16];
+    const char *from, *end;
+
+    ret_text[0] = '\0';
+    snprintf(key, sizeof key, " %s=\"", name);
+    from = strstr(line, key);
+    if (!from)
+        return;
+    from += strlen(key) - 1;
+    for (end = from + 1; *end && *end != '"';)
+        end += *end == '\\' && end[1] ? 2 : 1;
+    if (!*end || !bh_slice_str((struct bh_slice){ from, (size_t)(end + 1 - from) }, ret_text, size))
+        ret_text[0] = '\0';
+}
+
+/* What happened to a program, and why by the last line that it said: as a rule its refusal to start. */
+static bh_rc
+programs_explain_end(const struct programs_child *child, const char *what, struct bh_err *err)
+{
+    char why[sizeof err->msg], next[sizeof err->hint];
+
+    programs_read_field(child->last, "why", why, sizeof why);
+    programs_read_field(child->last, "next", next, sizeof next);
+    bh_err_set(err, BH_UNAVAILABLE, "%s: %s", what, *why ? why : child->last);
+    return bh_err_hint(err, "%s", *next ? next : see_output);
+}
+
 /* Start again what died or could not be started, unless that is so all the time. */
 static bh_rc
 up_restart(struct supervisor *s, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
+    char what[WHAT_BYTES_MAX];
 
     for (int i = 0; i < BH_UP_PROGRAMS; i++) {
         struct programs_child *child = &s->children[i];
@@ -238,9 +272,11 @@ up_restart(struct supervisor *s, struct bh_err *err)
             child->window_from = now;
             child->restarts = 0;
         }
-        if (child->restarts++ >= RESTARTS_MAX)
-            return bh_err_set(err, BH_UNAVAILABLE, "%s ended unexpectedly more than %d times within a minute",
-                              s->up->program[i], RESTARTS_MAX);
+        if (child->restarts++ >= RESTARTS_MAX) {
+            snprintf(what, sizeof what, "%.180s ended unexpectedly more than %d times within a minute",
+                     s->up->program[i], RESTARTS_MAX);
+            return programs_explain_end(child, what, err);
+        }
         if (up_start(s, (enum bh_up_program)i, err) != BH_OK)
             printf("%-6s | %s\n", names[i], err->msg);
     }
@@ -293,6 +329,7 @@ static bh_rc
 programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic(), passed = 0;
+    char what[WHAT_BYTES_MAX];
     bool reported = false;
 
     *ret_asked = 0;
@@ -300,12 +337,15 @@ programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
         *ret_asked = up_poll_once(s);
         up_reap(s);
         for (int i = 0; i < BH_UP_PROGRAMS; i++)
-            if (s->children[i].pid == 0)
-                return bh_err_set(err, BH_UNAVAILABLE, "%.60s ended before it was ready: %s", names[i],
-                                  s->children[i].last);
+            if (s->children[i].pid == 0) {
+                snprintf(what, sizeof what, "%s ended before it was ready", names[i]);
+                return programs_explain_end(&s->children[i], what, err);
+            }
         passed = bh_time_monotonic() - begun;
-        if (passed > READY_MAX_NS)
-            return bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");
+        if (passed > READY_MAX_NS) {
+            bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");
+            return bh_err_hint(err, see_output);
+        }
         if (passed > READY_REPORT_NS && !reported) {
             puts("not ready after a minute; waiting on");
             fflush(stdout);

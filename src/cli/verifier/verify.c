@@ -11,7 +11,7 @@ bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *
     bh_rc rc;
 
     bh_buf_clear(out);
-    rc = bh_file_read(path, max, out, err);
+    rc = bh_file_read_given(path, max, out, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(out) || memchr(out->bytes, 0, out->length))

@@ -64,7 +64,7 @@ log_add_hash(struct bh_audit_verifier *verifier, const char *line, size_t length
     return bh_audit_verifier_hash(verifier, hash, err);
 }
 
-/* "names {...}": a row of a table. */
+/* "names {...}": a row of a table; without a row, that the table was given: it may have none. */
 static bh_rc
 log_add_row(struct bh_verify_rows *rows, const char *line, size_t length, struct bh_err *err)
 {
@@ -72,6 +72,8 @@ log_add_row(struct bh_verify_rows *rows, const char *line, size_t length, struct
     char table[16];
 
     snprintf(table, sizeof table, "%.*s", (int)(word < sizeof table ? word : 0), line);
+    if (word + 1 == length)
+        return bh_verify_rows_begin(rows, table, err);
     return bh_verify_rows_add(rows, table, line + word + 1, length - word - 1, err);
 }
 

@@ -34,7 +34,7 @@ read_keys(const char *path, struct bh_note_key ret_keys[BH_NODE_RECORD_KEYS_MAX]
     bh_rc rc;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    rc = bh_file_read_given(path, sizeof memory - 1, &text, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_putc(&text, '\0');

@@ -1,4 +1,4 @@
-/* Nobody fills the site with waiting jobs or tokens, not even within one batch. */
+/* No principal fills the site with pending jobs or tokens, not even within one batch. */
 #include "daemon/authorization/allowance.h"
 
 #include "base/time.h"
@@ -64,7 +64,7 @@ token_rows(const char *id)
     return count;
 }
 
-/* Whoever makes and revokes tokens all day does not fill the store. */
+/* Making and revoking tokens all day does not fill the store. */
 static void
 dead_tokens_are_bounded(void **state)
 {
@@ -198,7 +198,7 @@ a_full_disk_stops_no_ending(void **state)
     BH_CHECK_DONE();
 }
 
-/* A job of alice's whose text nobody else has; not committed. */
+/* A job of alice's with a text of its own; not committed. */
 static bh_rc
 submit_long(const char *who)
 {
@@ -255,7 +255,7 @@ a_tenants_texts_are_bounded(void **state)
     f.config.tenant_texts_max += 3 << 10;
     BH_CHECK_EQ("to the byte", submit_until_refused(), 1);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("after a batch that failed", submit_until_refused(), 0);
     BH_CHECK_DONE();
 }

@@ -4,7 +4,7 @@
 #include "daemon/state/core.h"
 #include "daemon/state/entry.h"
 
-/* What the files of single commands share: who may, and what is recorded of who may not. */
+/* Shared by the files of single commands: which callers are allowed, and the records of denied ones. */
 
 struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant_id tenant,
                                  struct bh_verdict verdict);

@@ -86,7 +86,8 @@ grants_deny(struct bh_core *core, const struct bh_command *command, const char *
     return bh_command_deny(core, command, tenant, denial, err);
 }
 
-/* A principal that may break the glass may be an admin of the site: the first who may only now. */
+/* A principal with break-glass rights can become an admin of the site: the first one that gains them only
+ * now. */
 static const char *
 grants_new_break_glass(const struct bh_site *before, const struct bh_site *after)
 {

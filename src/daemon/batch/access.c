@@ -212,7 +212,7 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command, const s
         entry = access_denial_of(core, &j, &denial, view.tenant);
         if (!denial.dataset)
             entry.obj.id = 0;         /* that there was one is no business of theirs */
-    } else if (command->image_away) { /* the same for who asks, here and in the log */
+    } else if (command->image_away) { /* the same to the caller, here and in the log */
         hidden = true;
         rc = bh_datasets_refuse_image(j.spec, err);
     }

@@ -31,7 +31,7 @@ void bh_access_open(struct bh_core *core);
 void bh_access_close(struct bh_core *core);
 
 /* A submission: BH_OK, or as bh_datasets_explain has it, recorded as a denial of the dataset and of
- * job.submit, with who asks and for which tenant as in `submission`. */
+ * job.submit, with the caller and the tenant of `submission`. */
 BH_MUST_USE bh_rc bh_access_submit(struct bh_core *core, const struct bh_command *command,
                                    const struct bh_entry *submission, struct bh_err *err);
 
@@ -45,15 +45,15 @@ void bh_access_expect(struct bh_core *core, const uint8_t digest[32], const stru
 BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_allowed,
                                   struct bh_err *err);
 
-/* The same start said again to a node, some time after.
- *   BH_DENIED       it may not have its datasets any more; the job ends at the next commit
- *   BH_UNAVAILABLE  nor that, and too many end so already: the start has failed */
+/* Send the same start to a node again, some time later.
+ *   BH_DENIED       it may no longer have its datasets; the job ends at the next commit
+ *   BH_UNAVAILABLE  the same, and too many jobs end so already: the start has failed */
 BH_MUST_USE bh_rc bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
                                   const struct bh_job_view *view, const struct bh_job_spec *spec,
                                   struct bh_err *err);
 
-/* Look at running jobs if it is time to: who has lost access is recorded once, and stopped where
- * the dataset's on_expiry says so. */
+/* Check running jobs if it is time to: a job that has lost access is recorded once, and stopped where the
+ * dataset's on_expiry says so. */
 BH_MUST_USE bh_rc bh_access_check(struct bh_core *core, struct bh_err *err);
 
 /* How many running jobs mount the dataset of that name. */

@@ -163,7 +163,7 @@ a_denied_submission_is_recorded_for_the_job_and_for_the_dataset(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whom it can send to may write it down. */
+/* A job that can send to a network can copy the data there. */
 static void
 a_network_is_a_place_to_copy_to(void **state)
 {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/batch/access.h"
+#include "daemon/batch/missing_rows.h"
 #include "daemon/batch/names.h"
 #include "daemon/batch/record.h"
 #include "daemon/batch/replay.h"
@@ -27,6 +28,15 @@ batch_begin_epoch(struct bh_core *core, struct bh_err *err)
     return bh_epochs_open(&core->epochs, core->config->state_dir, &next, core->crypto, err);
 }
 
+/* A store whose rows contradict each other has one way back. */
+static bh_rc
+batch_advise_on_rows(bh_rc rc, struct bh_err *err)
+{
+    if (rc == BH_CONFLICT && !*err->hint)
+        bh_err_hint(err, BH_MISSING_ROWS_GO_BACK);
+    return rc;
+}
+
 bh_rc
 bh_core_open(struct bh_core *core, struct bh_err *err)
 {
@@ -38,7 +48,9 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->shown = calloc(BH_SHOWN_MAX, sizeof *core->shown);
     core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
     BH_ASSERT(core->effects && core->scratch && core->shown && core->changes);
-    bh_clock_open(&core->clock, core->config->state_dir);
+    rc = bh_clock_open(&core->clock, core->config->state_dir, err);
+    if (rc != BH_OK)
+        return rc;
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store, core->crypto);
@@ -46,7 +58,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     bh_state_init(&core->state);
     rc = core->store.ops->check_rows(core->store.self, BH_STORE_ROWS_START, err);
     if (rc != BH_OK)
-        return rc;
+        return batch_advise_on_rows(rc, err);
     rc = bh_journal_open(&core->journal, core->config, err);
     if (rc != BH_OK)
         return rc;
@@ -55,8 +67,11 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
         return rc;
     rc = bh_replay(core, err);
     if (rc != BH_OK)
-        return rc;
+        return batch_advise_on_rows(rc, err);
     rc = bh_journal_check_signed(&core->journal, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_missing_rows_check(core, err);
     if (rc != BH_OK)
         return rc;
     rc = batch_begin_epoch(core, err);
@@ -195,11 +210,11 @@ batch_forget_verifies(struct bh_core *core)
             core->verifies_asked[i] = (struct bh_verify_order){ 0 };
 }
 
-bool
-bh_core_abort(struct bh_core *core)
+bh_rc
+bh_core_abort(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_err err;
     uint32_t boot = core->journal.boot;
+    bh_rc rc;
 
     if (core->open)
         core->store.ops->rollback(core->store.self);
@@ -217,14 +232,15 @@ bh_core_abort(struct bh_core *core)
     bh_tally_aborted(&core->tally);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
-    if (bh_keyring_aborted(&core->ring, &err) != BH_OK || bh_replay(core, &err) != BH_OK) {
-        bh_log(FAILED, BH_ERRLOG(&err));
-        return false;
-    }
+    rc = bh_keyring_aborted(&core->ring, err);
+    if (rc == BH_OK)
+        rc = bh_replay(core, err);
+    if (rc != BH_OK)
+        return batch_advise_on_rows(rc, err);
     core->journal.boot = boot;
     batch_forget_verifies(core);
     bh_journal_aborted(&core->journal);
-    return true;
+    return BH_OK;
 }
 
 const struct bh_effect *

@@ -8,7 +8,7 @@
 /* Open store, signer and catalog and rebuild the state; the fields config, store,
  * crypto, hub and journal.checkpoints.signing are set by the caller.
  *   BH_CONFLICT  the log is shorter than, or differs from, what was signed, or replay
- *                does not lead to the recorded digest */
+ *                does not lead to the recorded digest, or rows are missing */
 BH_MUST_USE bh_rc bh_core_open(struct bh_core *core, struct bh_err *err);
 void bh_core_close(struct bh_core *core);
 
@@ -16,8 +16,8 @@ void bh_core_close(struct bh_core *core);
  * to be ended for want of access. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
 
-/* Throw the batch away; false when the state could not be rebuilt (the daemon ends). */
-bool bh_core_abort(struct bh_core *core);
+/* Throw the batch away and rebuild the state; failures of that end the daemon. */
+BH_MUST_USE bh_rc bh_core_abort(struct bh_core *core, struct bh_err *err);
 
 /* The committed batch's effects for the node; forgotten with bh_core_released. */
 const struct bh_effect *bh_core_effects(const struct bh_core *core, uint32_t *ret_count);

@@ -99,7 +99,7 @@ bh_names_upgrade(struct bh_core *core, struct bh_err *err)
     bh_rc rc = store->ops->get_meta(store->self, bound_meta, arena, &value, err);
 
     if (rc != BH_NOT_FOUND)
-        return rc; /* who takes a key away afterwards does not get another */
+        return rc; /* a key that is removed afterwards is not made again */
     rc = bh_core_begin(core, err);
     rc = bind_table(core, &why, err);
     if (rc != BH_OK)

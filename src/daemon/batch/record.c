@@ -29,8 +29,8 @@ bh_core_record_times(struct bh_core *core, const struct bh_entry *entry, bh_rc r
     struct bh_entry recorded = *entry;
     uint64_t left;
 
-    /* A rule that allowed it did not refuse it: who came with the right verb, and is refused all the
-     * same, is refused by no rule. */
+    /* A rule that allows did not refuse: a caller with the right verb that is refused all the same is refused
+     * by no rule. */
     if (record_is_refused(res) && recorded.dec.allow)
         recorded.dec = (struct bh_record_decision){ .allow = false };
     left = bh_refusals_count(&core->refusals, &(struct bh_refusal){ &recorded, res, times },

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "daemon/batch/missing_rows.h"
 
 enum { REFRESH_AT_ONCE = 256, SEALED_NAME_MAX = 1024 };
 
@@ -195,6 +196,15 @@ rows_fill_placement(const struct bh_core *core, const struct bh_job_view *view, 
     };
 }
 
+/* Every job has its row since its submission: one that is gone was not removed by bulkheadd. */
+static bh_rc
+rows_put_change(struct bh_core *core, const struct bh_job_change *row, struct bh_err *err)
+{
+    bh_rc rc = core->store.ops->change_job(core->store.self, row, err);
+
+    return rc == BH_NOT_FOUND ? bh_missing_rows_refuse_job((bh_job_id){ row->job }, err) : rc;
+}
+
 static bh_rc
 rows_change_active(struct bh_core *core, const struct bh_job_view *view, const char *suffix, uint64_t now_ns,
                    struct bh_err *err)
@@ -215,7 +225,7 @@ rows_change_active(struct bh_core *core, const struct bh_job_view *view, const c
     row.partitions = placement.columns.partitions;
     row.grade = placement.columns.grade;
     rows_record_change(core, &row, view->tenant.v, view->principal.v, now_ns);
-    return core->store.ops->change_job(core->store.self, &row, err);
+    return rows_put_change(core, &row, err);
 }
 
 /* No record says why a job waits, so nothing else of the row changes with it. */
@@ -228,7 +238,7 @@ rows_change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_
                                        .exit_status = -1 };
 
     rows_record_change(core, &row, view->tenant.v, view->principal.v, now_ns);
-    return core->store.ops->change_job(core->store.self, &row, err);
+    return rows_put_change(core, &row, err);
 }
 
 /* Whether the job's row shows another reason than it now waits for. */
@@ -357,5 +367,5 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t re
         return rows_change_active(core, &view, "", now_ns, err);
     row.node = row.partitions = row.grade = NULL; /* stay as they were */
     rows_record_change(core, &row, view.tenant.v, view.principal.v, now_ns);
-    return core->store.ops->change_job(core->store.self, &row, err);
+    return rows_put_change(core, &row, err);
 }

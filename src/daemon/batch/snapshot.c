@@ -105,7 +105,7 @@ snapshot_write(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_snapshot_write(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = bh_abandoned_orders_record(core, UINT64_MAX, err); /* the snapshot tells only of the rest */
+    bh_rc rc = bh_abandoned_orders_record(core, UINT64_MAX, err); /* the snapshot lists only the rest */
 
     if (rc != BH_OK)
         return rc;

@@ -179,6 +179,7 @@ step_record(struct bh_core *core, const struct bh_entry *entry, const struct bh_
     step_put_states(core, event, &cursor, &states);
     record.jobs_json = states.length > 2 ? bh_buf_text(&states) : NULL;
     rc = bh_core_append(core, entry, &record, err);
+    core->recorded = record.seq;
     step_set_recorded_by(core, 0, cursor);
     return rc == BH_OK ? step_record_states(core, event, cursor, err) : rc;
 }

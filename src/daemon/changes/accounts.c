@@ -154,8 +154,8 @@ accounts_is_own(const struct bh_command *command)
     return true;
 }
 
-/* What is open to all who sign in is decided where codes and passwords are known, in
- * src/people; what is another's takes account.any. */
+/* What every signed-in user may do is decided where codes and passwords are known, in src/accounts; changes
+ * of another user's account take account.any. */
 static struct bh_verdict
 accounts_authorise(struct bh_core *core, const struct bh_command *command, const char *verb)
 {
@@ -215,7 +215,7 @@ bh_accounts_change(struct bh_core *core, const struct bh_command *command, struc
     return rc;
 }
 
-/* ---- people who go ---- */
+/* ---- users that are removed ---- */
 
 enum { FORGOTTEN_AT_ONCE_MAX = 1024 };
 

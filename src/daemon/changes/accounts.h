@@ -5,7 +5,7 @@
 
 /* Changes of accounts, factors and sessions (api/request/owner.h, struct bh_accounts_change).
  *
- *   BH_CONFLICT  a document is not any more what the change was decided on; nothing was
+ *   BH_CONFLICT  a document has changed since the change was decided; nothing was
  *                written: read again and decide again
  *   BH_DENIED    as bh_command_deny */
 BH_MUST_USE bh_rc bh_accounts_change(struct bh_core *core, const struct bh_command *command,

@@ -1,7 +1,7 @@
-/* Every operation about people, tried on ada's by those who are not ada: a stranger, dan who has
- * no second factor yet, bob, and bob's API tokens, with and without a scope (none can have one
- * for its owner's account).  Whatever the answer, nothing that is kept of
- * her changes and nothing of her is told.  An operation that has no row here fails the test. */
+/* Every operation about accounts, tried on ada's by others: an unknown caller, dan who has no second factor
+ * yet, bob, and bob's API tokens, with and without a scope (none can have one for its owner's account).
+ * Nothing stored of ada changes and no answer shows anything of her.  An operation that has no row here fails
+ * the test. */
 
 #include "daemon/fixture/accounts_steps_test.h"
 
@@ -30,10 +30,10 @@ static const char *const caller_names[CALLERS] = { "a stranger", "dan", "bob", "
 
 enum outcome {
     UNTRIED,
-    OPEN,    /* 2xx: the caller's own, or for anybody */
+    OPEN,    /* 2xx: the caller's own, or open to all */
     NOBODY,  /* 401 */
     DENIED,  /* 403 */
-    HIDDEN,  /* 404: he is not told whether there is such a thing */
+    HIDDEN,  /* 404: the answer does not say whether it exists */
     REFUSED, /* it is not good for that: any error */
     EITHER,  /* as other tests say */
 };
@@ -244,7 +244,7 @@ accounts_crossing_attempt(enum bh_operation op, const struct reach *reach)
 }
 
 static void
-nobody_reaches_what_is_adas(void **state)
+no_other_user_reaches_adas_account(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++) {
         if (!bh_operation_of_accounts((enum bh_operation)op))
@@ -258,5 +258,5 @@ nobody_reaches_what_is_adas(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(nobody_reaches_what_is_adas) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(no_other_user_reaches_adas_account) };
 BH_TEST_MAIN(tests)

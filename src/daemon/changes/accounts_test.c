@@ -156,8 +156,8 @@ a_second_factor_opens_what_the_role_allows(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever asks is told the same, whether the name, the password or the code is wrong, or there
- * is no such account. */
+/* A failed sign-in has one answer, whether the name, the password or the code is wrong, or there is no such
+ * account. */
 static void
 one_answer_for_every_way_to_fail(void **state)
 {
@@ -176,7 +176,7 @@ one_answer_for_every_way_to_fail(void **state)
     enrol_with_app(&s, "ada");
     for (size_t i = 0; i < BH_COUNT(bodies); i++) {
         SEND(&s, BH_POST, "/v1/sign-in", .body = bodies[i], .address = body_of(&s, "192.0.2.%zu", i));
-        if (s.status == 400) /* no JSON of ours */
+        if (s.status == 400) /* no JSON of the API's */
             continue;
         BH_CHECK_EQ(bodies[i], s.status, 401);
         if (!first)
@@ -317,8 +317,8 @@ sessions_end(void **state)
     BH_CHECK_DONE();
 }
 
-/* A verb of tables/step_up.tbl takes somebody who has shown a factor in the last five minutes:
- * RFC 9470's answer says what and how lately. */
+/* A verb of tables/step_up.tbl needs a factor that was shown in the last five minutes: RFC 9470's answer says
+ * what and how lately. */
 static void
 verbs_ask_again(void **state)
 {
@@ -368,8 +368,8 @@ accounts_grant(const char *browsers)
     return accounts_fixture_text_of(&s, "session");
 }
 
-/* A session that lets a command line in gives it neither a moment nor an hour that it has not
- * itself: else whoever holds one could step up, and stay, for ever. */
+/* A session that lets a command line in gives it no more time or rights than it has itself: else its holder
+ * could step up, and stay, for ever. */
 static void
 a_granted_session_is_no_more_than_its_browsers(void **state)
 {
@@ -628,9 +628,9 @@ break_glass_lasts_an_hour(void **state)
     BH_CHECK_DONE();
 }
 
-/* Wrong passwords at his name and from his address do not hold up who has to break the glass. */
+/* Wrong passwords for the account and from its address do not delay a break-glass sign-in. */
 static void
-guessers_delay_no_break_glass(void **state)
+guesses_delay_no_break_glass(void **state)
 {
     const char *secret, *session;
 
@@ -694,9 +694,9 @@ the_first_admin_comes_with_a_code_from_a_file(void **state)
     BH_CHECK_DONE();
 }
 
-/* What is somebody's goes with him: the site file that names him no more ends all. */
+/* When the site file no longer names a user, all that the user has ends. */
 static void
-who_leaves_takes_his_account_along(void **state)
+a_removed_user_loses_the_account(void **state)
 {
     static const char without_ada[] = "principals: [{name: carol, uid: 2003}]\n"
                                       "bindings: [{role: admin, principal: carol, tenant: '*'}]\n";
@@ -739,8 +739,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_password_alone_sets_no_other),
     cmocka_unit_test(an_admin_resets_and_others_do_not),
     cmocka_unit_test(break_glass_lasts_an_hour),
-    cmocka_unit_test(guessers_delay_no_break_glass),
+    cmocka_unit_test(guesses_delay_no_break_glass),
     cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
-    cmocka_unit_test(who_leaves_takes_his_account_along),
+    cmocka_unit_test(a_removed_user_loses_the_account),
 };
 BH_TEST_MAIN(tests)

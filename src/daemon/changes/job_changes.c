@@ -5,15 +5,14 @@
 #include "daemon/authorization/command.h"
 #include "daemon/batch/step.h"
 #include "daemon/state/job_owner.h"
+#include "policy/explain.h"
 
 /* Why the job cannot be cancelled or released: what it is instead. */
 static bh_rc
 job_changes_explain_state(bh_job_id job, const char *state, bool ended, struct bh_err *err)
 {
-    if (ended) {
-        bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already: %.20s", job.v, state);
-        return bh_err_hint(err, "`bulkhead why %" PRIu64 "` explains how", job.v);
-    }
+    if (ended)
+        return bh_explain_ended(job, state, err);
     bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is %.20s, not held", job.v, state);
     return bh_err_hint(err, "only a job from `submit --hold` can be released");
 }

@@ -300,7 +300,7 @@ a_passkey_shows_again_who_it_is(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who has no account here gets in only where he always does. */
+/* A user without an account here signs in only through the provider. */
 static void
 a_passkey_alone_is_for_local_accounts(void **state)
 {
@@ -326,10 +326,9 @@ a_passkey_alone_is_for_local_accounts(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nobody guesses a signature: wrong passkeys lock nobody, also none who comes from the same
- * place. */
+/* A signature cannot be guessed: wrong passkeys lock out no user, not even one from the same place. */
 static void
-strangers_lock_nobody_out(void **state)
+failed_attempts_lock_no_other_user_out(void **state)
 {
     struct bh_test_authenticator device, thief;
     struct bh_webauthn_user user;
@@ -352,7 +351,7 @@ strangers_lock_nobody_out(void **state)
     BH_CHECK_DONE();
 }
 
-/* Challenges are anybody's for the asking: however many are asked, nobody else's is lost. */
+/* Challenges are free for any caller: however many are asked for, none of another caller's is lost. */
 static void
 a_flood_of_challenges_ends_nothing(void **state)
 {
@@ -431,7 +430,7 @@ a_challenge_is_good_once_and_for_five_minutes(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever adds his first factor has finished: the session goes on without signing in anew. */
+/* Adding the first factor completes the session, which continues without a new sign-in. */
 static void
 the_first_passkey_opens_its_session(void **state)
 {
@@ -474,7 +473,7 @@ a_password_alone_adds_to_no_finished_account(void **state)
 }
 
 static void
-who_is_signed_in_is_asked_for_his_own(void **state)
+a_signed_in_user_gets_their_own_passkeys(void **state)
 {
     struct bh_test_authenticator device;
     struct bh_webauthn_user user;
@@ -537,12 +536,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_last_factor_stays),
     cmocka_unit_test(a_passkey_shows_again_who_it_is),
     cmocka_unit_test(a_passkey_alone_is_for_local_accounts),
-    cmocka_unit_test(strangers_lock_nobody_out),
+    cmocka_unit_test(failed_attempts_lock_no_other_user_out),
     cmocka_unit_test(a_flood_of_challenges_ends_nothing),
     cmocka_unit_test(a_challenge_is_good_once_and_for_five_minutes),
     cmocka_unit_test(the_first_passkey_opens_its_session),
     cmocka_unit_test(a_password_alone_adds_to_no_finished_account),
-    cmocka_unit_test(who_is_signed_in_is_asked_for_his_own),
+    cmocka_unit_test(a_signed_in_user_gets_their_own_passkeys),
     cmocka_unit_test(passkeys_need_a_host_with_a_name),
     cmocka_unit_test(passkeys_need_an_address),
 };

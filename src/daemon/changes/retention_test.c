@@ -10,7 +10,7 @@
 #include "daemon/fixture/keys_fixture_test.h"
 #include "store/audit.h"
 
-/* The oldest records go, by whom, when and how far they may. */
+/* The oldest records are removed: who may do it, when, and how far. */
 
 enum { EARLY = 300, RECORDS = 700, LONG_AGO = 1 };
 

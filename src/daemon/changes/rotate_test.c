@@ -134,7 +134,7 @@ an_aborted_rotation_never_was(void **state)
     assert_true(read_root(&f, "root.key", before));
     keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
     keys_fixture_must(&f, bh_keyring_rotate(&f.core.ring, f.core.crypto, NULL, &count, &f.err));
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     BH_CHECK("nothing staged", !read_root(&f, "root.key.next", after));
     BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
     (void)submit_canary(&f, "acme/vision");

@@ -98,7 +98,7 @@ an_aborted_batch_made_no_keys(void **state)
     bh_buf_init_fixed(&item, memory, sizeof memory);
     keys_fixture_must(&f,
                       bh_core_seal(&f.core, (bh_tenant_id){ 1 }, (struct bh_slice){ "x", 1 }, &item, &f.err));
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     BH_CHECK_STR("works on", spec_of(&f, submit_canary(&f, "other")) ? "yes" : "", "yes");
     BH_CHECK_EQ("two keys beside the site's", leaves(&f, "key.make").count, 4);
     reopen(&f);
@@ -212,7 +212,7 @@ a_legal_hold_keeps_keys(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who is in a group is not known here: it may be somebody. */
+/* The members of a group are not known here: another administrator may be among them. */
 static void
 a_group_counts_as_another(void **state)
 {
@@ -244,8 +244,8 @@ a_group_counts_as_another(void **state)
     BH_CHECK_DONE();
 }
 
-/* Root is nobody's second person: it is waited for by nobody and confirms nothing; what it asks for
- * itself waits for one where there is one. */
+/* Root is no second person: no request waits for root's confirmation, and root confirms none; root's own
+ * request waits for a second person where there is one. */
 static void
 root_is_no_second_person(void **state)
 {

@@ -124,7 +124,7 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
     return record_put_open(core, entry, *ret_seq, err);
 }
 
-/* Who submitted it, or who may do so with any job. */
+/* The verb for the submitter's own job, or for any job. */
 static const char *
 record_verb_for(const struct bh_command *command, const struct bh_job_owner *whose)
 {

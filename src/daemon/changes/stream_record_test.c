@@ -1,6 +1,5 @@
-/* Whom the owner lets into a running job, and what stands in the log of it.  alice and dave
- * develop in one tenant, bob in another; oscar operates and erin administers acme.  Job 1 is
- * alice's, and waits. */
+/* Which users the owner lets into a running job, and the records of it. alice and dave develop in one tenant,
+ * bob in another; oscar operates and erin administers acme.  Job 1 is alice's, and waits. */
 
 #include "daemon/batch/batch.h"
 #include "daemon/fixture/fixture_test.h"
@@ -33,7 +32,7 @@ static const char site_text[] =
 
 static const struct submission alices = { "alice", "acme/vision", "small", NULL, 0, 1 };
 
-/* A job that waits is no obstacle before the question who asks: BH_CONFLICT means he may. */
+/* Rights are checked before the state of a pending job: BH_CONFLICT means that the caller may. */
 static const struct {
     const char *name, *who, *scopes;
     bh_rc rc;

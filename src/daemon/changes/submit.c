@@ -172,14 +172,14 @@ submit_check_ever(struct bh_core *core, const struct bh_command *command, const 
                   const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_engine *engine = core->state.engine;
-    struct bh_reason why;
+    struct bh_reason *why = &core->step.verdict;
 
-    if (bh_engine_hosts_ever(engine, &event->u.submit, &why)
-        && bh_engine_shapes_ever(engine, &event->u.submit, &why))
+    if (bh_engine_hosts_ever(engine, &event->u.submit, why)
+        && bh_engine_shapes_ever(engine, &event->u.submit, why))
         return BH_OK;
     if (!command->dry_run)
-        return bh_command_refusal(core, entry, BH_RANGE, &why, err);
-    bh_command_explain(core, BH_RANGE, &why, err);
+        return bh_command_refusal(core, entry, BH_RANGE, why, err);
+    bh_command_explain(core, BH_RANGE, why, err);
     return BH_RANGE;
 }
 
@@ -204,7 +204,6 @@ submit_rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *
         ret_answer->job.v = 0;
     } else {
         bh_command_explain(core, rc, &core->step.verdict, err);
-        ret_answer->reason = core->step.verdict;
     }
     bh_state_fini(&copy);
     return rc;
@@ -254,40 +253,54 @@ submit_admit(struct bh_core *core, const struct bh_command *command, const struc
     return BH_DENIED;
 }
 
+/* All that is asked of a submission before it comes to the queue; `ret_entry` is its record. */
+static bh_rc
+submit_check(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+             struct bh_entry *ret_entry, struct bh_err *err)
+{
+    struct bh_denial check;
+    bh_rc rc = submit_prepare(core, command, event, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!submit_permitted(core, command, event->u.submit.tenant, &check))
+        return bh_command_deny(core, command, event->u.submit.tenant, check, err);
+    *ret_entry = bh_command_entry(&command->caller, command->op, event->u.submit.tenant, check.verdict);
+    rc = submit_admit(core, command, &event->u.submit, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_access_submit(core, command, ret_entry, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_allowance_check_job(core, command, event->u.submit.tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    ret_entry->obj = (struct bh_record_object){ .type = "job", .id = event->u.submit.job.v };
+    ret_entry->submitter = &command->caller;
+    ret_entry->job_name = command->spec->name;
+    return submit_check_ever(core, command, event, ret_entry, err);
+}
+
 bh_rc
 bh_submit_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
               struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SUBMIT };
-    struct bh_denial check;
     struct bh_entry entry;
-    bh_rc rc = submit_prepare(core, command, &event, err);
+    bh_rc rc;
 
-    if (rc != BH_OK)
+    core->step.verdict = (struct bh_reason){ .code = BH_REASON_NONE };
+    rc = submit_check(core, command, &event, &entry, err);
+    if (rc == BH_OK && !command->dry_run)
+        rc = submit_seal_and_record(core, command, &event, &entry, err);
+    else if (rc == BH_OK && !command->admission_only)
+        rc = submit_rehearse(core, &event, ret_answer, err);
+    if (rc != BH_OK) { /* in earnest, on trial and in a what-if question alike */
+        ret_answer->reason = core->step.verdict;
         return rc;
-    if (!submit_permitted(core, command, event.u.submit.tenant, &check))
-        return bh_command_deny(core, command, event.u.submit.tenant, check, err);
-    entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant, check.verdict);
-    rc = submit_admit(core, command, &event.u.submit, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_access_submit(core, command, &entry, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_allowance_check_job(core, command, event.u.submit.tenant, err);
-    if (rc != BH_OK)
-        return rc;
-    entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };
-    entry.submitter = &command->caller;
-    entry.job_name = command->spec->name;
-    rc = submit_check_ever(core, command, &event, &entry, err);
-    if (rc != BH_OK)
-        return rc;
+    }
     if (command->dry_run)
-        return submit_rehearse(core, &event, ret_answer, err);
-    rc = submit_seal_and_record(core, command, &event, &entry, err);
-    if (rc != BH_OK)
-        return rc;
+        return BH_OK;
     bh_allowance_add_job(core, command->caller.subject.principal.v);
     submit_answer_from_view(core, event.u.submit.job, ret_answer);
     ret_answer->reason = core->added_reason;

@@ -3,8 +3,8 @@
 
 #include "daemon/state/core.h"
 
-/* Tokens that open nothing any more, revoked or expired: of each principal so many are kept, those
- * that were made last, for the question what a token was (docs/limits.md). */
+/* Tokens that are revoked or expired: for each principal the newest are kept, up to a limit, so that records
+ * that name them can be explained (docs/limits.md). */
 enum { BH_TOKENS_EXPIRED_MAX = 64 };
 
 /* Before the first token of an open batch is made for the principal: those beyond are forgotten,

@@ -10,7 +10,7 @@ BH_MUST_USE bh_rc bh_token_create(struct bh_core *core, const struct bh_command 
 BH_MUST_USE bh_rc bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                                   struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
-/* A principal is removed: none of its tokens opens anything any more. */
+/* A principal is removed: revoke all its tokens. */
 BH_MUST_USE bh_rc bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *err);
 
 #endif

@@ -34,7 +34,7 @@ the_record_says_what_it_may(void **state)
     BH_CHECK("until when", strstr(seen.leaf, "\"ev\":{\"token\":{\"expires_ns\":\"") != NULL);
     BH_CHECK("what it is for", strstr(seen.leaf, "\"sealed\":[") != NULL);
     BH_CHECK_EQ("which is sealed", seen.leaks, 0);
-    reopen(&f); /* a replay passes over what the engine was not told */
+    reopen(&f); /* a replay skips what the engine did not receive */
     BH_CHECK_EQ("once more", leaves(&f, "token.create").count, 1);
     fixture_teardown(&f);
     BH_CHECK_DONE();

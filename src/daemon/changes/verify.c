@@ -85,7 +85,7 @@ verify_ask(struct bh_core *core, const struct bh_command *command, struct bh_ver
     order->principal = verify_counted_for(core, command);
     memcpy(order->req, command->caller.request_id, sizeof order->req);
     if (core->verify_count == BH_CORE_VERIFIES_MAX)
-        return; /* who asked waits in vain, and may ask again */
+        return; /* the caller gets no verdict, and may ask again */
     core->verifies[core->verify_count++] = *order;
     core->verifies_asked[core->verifies_next++ % BH_CORE_VERIFIES_MAX] = *order;
 }

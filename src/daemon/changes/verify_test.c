@@ -1,4 +1,4 @@
-/* Who asks for a try that is under way shares it; nobody fills a node's queue. */
+/* A request for a check that is under way shares it; no requests fill a node's queue. */
 #include "daemon/batch/batch.h"
 #include "daemon/batch/step.h"
 #include "daemon/changes/verify.h"
@@ -93,7 +93,7 @@ one_try_answers_all_who_ask(void **state)
 }
 
 static void
-nobody_asks_for_many_at_once(void **state)
+no_user_asks_for_many_at_once(void **state)
 {
     uint64_t second;
 
@@ -117,7 +117,7 @@ an_aborted_wish_is_not_under_way(void **state)
                                   .text = "n1" };
 
     assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
-    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK);
     assert_int_equal(f.core.verify_count, 0);
     assert_int_equal(verify_ask("alice", "n1"), BH_OK);
     assert_int_equal(f.core.verify_count, 1);
@@ -125,7 +125,7 @@ an_aborted_wish_is_not_under_way(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(one_try_answers_all_who_ask, verify_begin, verify_end),
-    cmocka_unit_test_setup_teardown(nobody_asks_for_many_at_once, verify_begin, verify_end),
+    cmocka_unit_test_setup_teardown(no_user_asks_for_many_at_once, verify_begin, verify_end),
     cmocka_unit_test_setup_teardown(an_aborted_wish_is_not_under_way, verify_begin, verify_end),
 };
 BH_TEST_MAIN(tests)

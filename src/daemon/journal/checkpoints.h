@@ -8,9 +8,9 @@
 
 /* Checkpoints of the audit log, from the signer.
  *
- * The signer is asked while records go on: the question carries what was appended since it
- * signed last (audit/range.h), the answer is put into a later transaction.  Without a signer
- * records go on and checkpoints wait.  Owner thread only. */
+ * The signer is asked while more records are written: the request carries what was appended since its last
+ * signature (audit/range.h), the answer is put into a later transaction.  Without a signer records are still
+ * written, and checkpoints wait.  Owner thread only. */
 struct bh_checkpoints {
     /* set by the owner before bh_checkpoints_open */
     struct bh_signing signing;
@@ -36,7 +36,7 @@ struct bh_checkpoints {
     struct bh_signer_reply answer;
 };
 
-/* Ask the signer who it is, waiting for it: vkeys, watermark_size and marked are known then.
+/* Ask the signer for its identity and wait for it: vkeys, watermark_size and marked are known then.
  * BH_UNAVAILABLE: it does not answer; or why it refuses. */
 BH_MUST_USE bh_rc bh_checkpoints_open(struct bh_checkpoints *checkpoints, struct bh_err *err);
 
@@ -63,9 +63,9 @@ bool bh_checkpoints_ask(struct bh_checkpoints *checkpoints, const struct bh_merk
 BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints, const struct bh_store *store,
                                         const struct bh_merkle_frontier *tree, struct bh_err *err);
 
-/* Take the answer, if there is one: note_size tells.  A signer that is gone is looked for;
- * one that came back is asked how far it had signed, and `store` says what came since.  It may have
- * been given another key meanwhile, which keys_changed says. */
+/* Take the answer, if there is one; note_size then shows what is signed.  A signer that is gone is looked
+ * for; one that came back is asked how far it had signed, and `store` has what came since.  Its key may have
+ * been replaced meanwhile: keys_changed says so. */
 void bh_checkpoints_poll(struct bh_checkpoints *checkpoints, const struct bh_store *store);
 
 /* Its keys cannot be taken, for `why`: it is said, it signs nothing, and is asked again after a while. */

@@ -32,22 +32,36 @@ clock_path_of(const struct bh_clock *clock, char ret_path[PATH_SIZE])
     snprintf(ret_path, PATH_SIZE, "%s/clock", clock->folder);
 }
 
-static bool
-clock_load(struct bh_clock *clock)
+/* The text of a file here; "" where there is none or it cannot be read.
+ *   BH_INVALID  the name is not a file's: a person put that there */
+static bh_rc
+clock_read(const char *path, char ret_text[FILE_BYTES_MAX], struct bh_err *err)
 {
-    char path[PATH_SIZE], memory[FILE_BYTES_MAX], boot_id[BH_CLOCK_BOOT_MAX] = "";
     struct bh_buf text;
-    struct bh_err ignored;
+    bh_rc rc;
+
+    bh_buf_init_fixed(&text, ret_text, FILE_BYTES_MAX);
+    rc = bh_file_read(path, FILE_BYTES_MAX - 1, &text, err);
+    ret_text[rc == BH_OK ? text.length : 0] = '\0';
+    return rc == BH_INVALID ? rc : BH_OK;
+}
+
+static bh_rc
+clock_load(struct bh_clock *clock, bool *ret_fits, struct bh_err *err)
+{
+    char path[PATH_SIZE], text[FILE_BYTES_MAX], boot_id[BH_CLOCK_BOOT_MAX] = "";
     int64_t base;
+    bh_rc rc;
 
     clock_path_of(clock, path);
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    if (!*clock->source.boot_id || bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK
-        || sscanf(bh_buf_text(&text), "%39s %" SCNd64, boot_id, &base) != 2
-        || strcmp(boot_id, clock->source.boot_id) != 0)
-        return false;
-    clock->base_ns = clock->stored_ns = base;
-    return true;
+    rc = clock_read(path, text, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_fits = *clock->source.boot_id && sscanf(text, "%39s %" SCNd64, boot_id, &base) == 2
+                && strcmp(boot_id, clock->source.boot_id) == 0;
+    if (*ret_fits)
+        clock->base_ns = clock->stored_ns = base;
+    return BH_OK;
 }
 
 static void
@@ -68,19 +82,19 @@ clock_store(struct bh_clock *clock)
  * Not synced: what ends the daemon alone leaves it, and where the machine went too it may be older
  * or lost, which makes less of what was heard. */
 
-static void
-clock_load_saved(struct bh_clock *clock)
+static bh_rc
+clock_load_saved(struct bh_clock *clock, struct bh_err *err)
 {
-    char path[PATH_SIZE], memory[FILE_BYTES_MAX];
-    struct bh_buf text;
-    struct bh_err ignored;
+    char path[PATH_SIZE], text[FILE_BYTES_MAX];
+    bh_rc rc;
 
     snprintf(path, sizeof path, "%s/heard", clock->folder);
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    clock->saved_ns = 0;
-    if (bh_file_read(path, sizeof memory - 1, &text, &ignored) == BH_OK
-        && sscanf(bh_buf_text(&text), "%" SCNu64, &clock->saved_ns) != 1)
+    rc = clock_read(path, text, err);
+    if (rc != BH_OK)
+        return rc;
+    if (sscanf(text, "%" SCNu64, &clock->saved_ns) != 1)
         clock->saved_ns = 0;
+    return BH_OK;
 }
 
 /* Over what it was, which is as long. */
@@ -94,8 +108,7 @@ clock_save_time(struct bh_clock *clock, bh_ns boot)
 
     clock->save_from = boot + BH_CLOCK_SAVE_INTERVAL;
     snprintf(path, sizeof path, "%s/heard", clock->folder);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0)
+    if (bh_file_open(path, O_WRONLY | O_CREAT, 0600, &fd, &ignored) == BH_OK)
         (void)!bh_fd_write_all(fd, text, (size_t)length, &ignored);
 }
 
@@ -107,9 +120,12 @@ clock_wall_lead(const struct bh_clock *clock, bh_ns boot)
     return (int64_t)clock->source.wall() - clock->base_ns - (int64_t)boot;
 }
 
-void
-bh_clock_open(struct bh_clock *clock, const char *folder)
+bh_rc
+bh_clock_open(struct bh_clock *clock, const char *folder, struct bh_err *err)
 {
+    bool fits = false;
+    bh_rc rc;
+
     clock->folder = folder;
     if (!clock->source.boot) {
         clock->source.boot = bh_time_boot;
@@ -119,11 +135,14 @@ bh_clock_open(struct bh_clock *clock, const char *folder)
     clock->ticked_at = clock->source.boot();
     clock->offset_ns = 0;
     clock->log_from = clock->save_from = 0;
-    clock_load_saved(clock);
-    if (clock_load(clock))
-        return;
+    rc = clock_load_saved(clock, err);
+    if (rc == BH_OK)
+        rc = clock_load(clock, &fits, err);
+    if (rc != BH_OK || fits)
+        return rc;
     clock->base_ns = (int64_t)clock->source.wall() - (int64_t)clock->ticked_at;
     clock_store(clock);
+    return BH_OK;
 }
 
 bh_ns

@@ -36,9 +36,10 @@ struct bh_clock {
     bh_ns save_from;   /* CLOCK_BOOTTIME: no turn is noted before */
 };
 
-/* Begin, with the file in that folder, which stays the caller's.  Without a file that fits, and
- * with one that cannot be read, by the wall clock. */
-void bh_clock_open(struct bh_clock *clock, const char *folder);
+/* Begin, with the files in that folder, which stays the caller's.  Without a file that fits, and
+ * with one that cannot be read, by the wall clock.
+ *   BH_INVALID  what has the name of one is no file */
+BH_MUST_USE bh_rc bh_clock_open(struct bh_clock *clock, const char *folder, struct bh_err *err);
 
 /* Engine time is at least that from now on: the last record's. */
 void bh_clock_raise(struct bh_clock *clock, bh_ns at);

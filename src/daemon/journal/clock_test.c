@@ -54,9 +54,10 @@ static struct bh_clock
 open_clock(const char *boot_id)
 {
     struct bh_clock clock = { .source = { fake_boot, fake_wall, "" } };
+    struct bh_err err;
 
     snprintf(clock.source.boot_id, sizeof clock.source.boot_id, "%s", boot_id);
-    bh_clock_open(&clock, folder);
+    assert_int_equal(bh_clock_open(&clock, folder, &err), BH_OK);
     return clock;
 }
 
@@ -258,7 +259,7 @@ test_suspend(void **state)
     BH_CHECK_DONE();
 }
 
-/* What the daemon before can have told anybody. */
+/* The latest time that the previous daemon can have reported. */
 static void
 test_saved(void **state)
 {

@@ -17,7 +17,7 @@
 
 struct bh_msg_epoch;
 
-enum { BH_EPOCHS_MAX = 1024 }; /* jobs of epochs before the last so many have no log any more */
+enum { BH_EPOCHS_MAX = 1024 }; /* jobs of epochs before the last so many have no log */
 
 /* The first numbers that an epoch may give out. */
 struct bh_epoch {
@@ -32,10 +32,9 @@ struct bh_epochs {
     char path[4096];
 };
 
-/* Read the file `epochs` in that folder and begin a new epoch with the numbers of `next`, whose id
- * is made.  On a full disk it is kept later: BH_OK.  Epochs that begin behind these numbers are forgotten:
- * they are of another course of things than the store's. BH_INVALID  the file is damaged; failures of files
- * and of the crypto port */
+/* Read the file `epochs` in that folder and begin a new epoch with the numbers of `next`, whose id is made.
+ * On a full disk it is written later: BH_OK.  Epochs that begin behind these numbers are forgotten: they are
+ * not the store's.  BH_INVALID: the file is damaged; failures of files and of the crypto port. */
 BH_MUST_USE bh_rc bh_epochs_open(struct bh_epochs *epochs, const char *folder, const struct bh_epoch *next,
                                  const struct bh_crypto_ops *crypto, struct bh_err *err);
 

@@ -160,8 +160,8 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
-/* Of every record, also those that name a request.  Its number is drawn as well, but who sees one
- * record of it finds it there, and all others of that request are hashes to them. */
+/* Every record gets a salt, also one that names a request.  The request's number is random as well, but a
+ * reader of one of its records knows the number, and sees only hashes of the others. */
 bh_rc
 bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err)
 {
@@ -267,9 +267,9 @@ journal_publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
 
     snprintf(path, sizeof path, "%s/audit.checkpoint", journal->state_dir);
     snprintf(fresh, sizeof fresh, "%s/audit.checkpoint.new", journal->state_dir);
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return bh_err_errno(err, "%s", fresh);
+    rc = bh_file_open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0644, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     rc = bh_fd_write_all(fd, journal->checkpoints.note, strlen(journal->checkpoints.note), err);
     if (rc != BH_OK)
         return rc;

@@ -41,8 +41,8 @@ struct bh_journal {
 BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
                                   struct bh_err *err);
 
-/* Complete `record` (seq, boot, and a salt, without which its public hash would show who guesses
- * well what it says) and put it into the open transaction. */
+/* Complete `record` (seq, boot, and a salt, without which a good guess of its content could be checked
+ * against its public hash) and put it into the open transaction. */
 BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err);
 
 /* Take in a record that is in the store already, at replay. */

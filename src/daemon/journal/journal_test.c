@@ -97,7 +97,7 @@ flip_key(struct fixture *f)
 
 /* Before, the other key became a line of audit.vkey, and vouched for itself. */
 static void
-a_key_that_nobody_vouches_for(void **state)
+a_key_without_a_voucher(void **state)
 {
     char before[BH_JOURNAL_KEYS_BYTES_MAX], after[BH_JOURNAL_KEYS_BYTES_MAX];
     struct fixture f;
@@ -236,8 +236,10 @@ what_is_there_is_not_written_again(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_key_that_nobody_vouches_for),      cmocka_unit_test(a_key_that_was_turned),
-    cmocka_unit_test(a_key_that_was_turned_meanwhile),    cmocka_unit_test(a_file_of_keys),
+    cmocka_unit_test(a_key_without_a_voucher),
+    cmocka_unit_test(a_key_that_was_turned),
+    cmocka_unit_test(a_key_that_was_turned_meanwhile),
+    cmocka_unit_test(a_file_of_keys),
     cmocka_unit_test(what_is_there_is_not_written_again),
 };
 BH_TEST_MAIN(tests)

@@ -20,7 +20,7 @@ struct bh_signing_ops {
      *   BH_NOT_FOUND    there is none yet
      *   BH_UNAVAILABLE  the connection broke */
     bh_rc (*receive)(void *self, uint64_t wait_ns, struct bh_signer_reply *ret_answer, struct bh_err *err);
-    /* It does not answer any more: break the connection. */
+    /* It no longer answers: break the connection. */
     void (*drop)(void *self);
     /* For poll(): readable when there is an answer; -1 without a connection. */
     int (*fd)(const void *self);

@@ -203,7 +203,7 @@ at_a_socket(void **state)
     f.process = bh_signing_process_new(&f.config);
     f.port = bh_signing_process_port(f.process);
     BH_CHECK("nobody there", !signing_connected(&f));
-    for (int i = 0; i < 2; i++) { /* for us, and then for somebody else */
+    for (int i = 0; i < 2; i++) { /* for this signer, and then for another */
         pid = start_signer(&f, geteuid() + (uint32_t)i);
         BH_CHECK("connected", connects(&f));
         signing_ask(&f);

@@ -302,6 +302,14 @@ bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uin
     return id < names->count ? names->items[id].text : NULL;
 }
 
+uint32_t
+bh_catalog_last(const struct bh_catalog *catalog, enum bh_name_kind kind)
+{
+    const struct names *names = &catalog->names[kind];
+
+    return names->count ? names->count - 1 : 0;
+}
+
 const char *
 bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor, uint32_t *ret_id)
 {

@@ -41,11 +41,14 @@ uint32_t bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind ki
 /* The name of an id, in use or not; NULL when it was never given. */
 const char *bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id);
 
+/* The highest id of a kind; 0: none was given. */
+uint32_t bh_catalog_last(const struct bh_catalog *catalog, enum bh_name_kind kind);
+
 /* Walk the names in use: start with *cursor = 0; NULL at the end. */
 const char *bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor,
                             uint32_t *ret_id);
 
-/* The name is not in use any more; its id stays taken. */
+/* The name is no longer in use; its id stays taken. */
 BH_MUST_USE bh_rc bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
                                   struct bh_err *err);
 

@@ -25,7 +25,7 @@ checks_find(struct bh_core *core, bh_node_id node)
     return capacity;
 }
 
-/* Those of nodes that are not aside any more. */
+/* Forget the checks of nodes that are no longer aside. */
 static void
 checks_forget(struct bh_core *core, const bh_node_id *aside, uint32_t count)
 {

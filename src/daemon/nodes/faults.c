@@ -18,7 +18,7 @@ struct faults_report {
     struct bh_fault_report seen;
     struct bh_fault_remedy remedy;
     bh_partition_id partition; /* 0: it names none that stands */
-    bh_tenant_id tenant;       /* who has that; 0: no tenant, or several */
+    bh_tenant_id tenant;       /* the tenant that has it; 0: none, or several */
 };
 
 static struct bh_entry
@@ -72,7 +72,7 @@ send_fault(struct bh_core *core, const struct faults_report *report, struct bh_e
     return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc; /* it is too late for it */
 }
 
-/* It answers, and the driver wants no reboot any more. */
+/* It answers, and the driver no longer wants a reboot. */
 static bh_rc
 faults_report_recovered(struct bh_core *core, struct faults_report *report, struct bh_err *err)
 {
@@ -86,7 +86,7 @@ faults_report_recovered(struct bh_core *core, struct faults_report *report, stru
 
 /* ---- faults ---- */
 
-/* Who has the partition; that of the whole GPU, when one tenant has all of it. */
+/* The tenant of the partition; of the whole GPU, when one tenant has all of it. */
 static void
 faults_find_tenant(const struct bh_core *core, struct faults_report *report)
 {
@@ -168,7 +168,7 @@ faults_may_record(struct bh_core *core, struct faults_report *report)
     return capacity;
 }
 
-/* A GPU that is being dealt with already, and that no lease has any more, reports nothing new. */
+/* A GPU that is being handled already, and that no lease has, reports nothing new. */
 static bool
 faults_is_redundant(const struct faults_report *report)
 {

@@ -35,8 +35,8 @@ inventory_same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 
 /* ---- GPUs that cannot be read ---- */
 
-/* It is what it was when it was read last, and gets no work: its partitions, its model and who may use
- * it come with the inventory that its node sends when it can be read. */
+/* A GPU that cannot be read is as it was at the last reading, and gets no work: its partitions, its model and
+ * its users come with the inventory that its node sends when it can be read. */
 static bh_rc
 inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
                        struct bh_err *err)

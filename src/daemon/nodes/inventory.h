@@ -31,8 +31,7 @@ struct bh_node_offer bh_inventory_offer(const struct bh_msg_inventory *inventory
 BH_MUST_USE bh_rc bh_inventory_node(struct bh_core *core, bh_node_id node, const struct bh_node_offer *offer,
                                     struct bh_err *err);
 
-/* No node is there any more: each that the engine believes up is down since then (engine time;
- * 0: now). */
+/* No node is connected: each that the engine believes up is down since then (engine time; 0: now). */
 BH_MUST_USE bh_rc bh_inventory_lose_all(struct bh_core *core, bh_ns since_ns, struct bh_err *err);
 
 /* GPUs in a sample: one that was lost since the inventory is fenced.  None is unfenced

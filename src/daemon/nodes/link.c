@@ -506,7 +506,7 @@ link_receive_health(struct bh_node_link *link, const void *message, struct bh_er
     return bh_faults_receive(link->shared->core, link->node, message, err);
 }
 
-/* Its JSON with the node's name, for who waits. */
+/* Its JSON with the node's name, for the waiting request. */
 static char *
 link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdict)
 {
@@ -746,7 +746,7 @@ bh_node_link_finish(struct bh_node_link *link)
     return next;
 }
 
-/* The table tells the engine that all nodes are down, so this link need not. */
+/* The table reports to the engine that all nodes are down, so this link need not. */
 void
 bh_node_link_reset(struct bh_node_link *link)
 {
@@ -781,7 +781,7 @@ bh_node_link_verify(struct bh_node_link *link, const struct bh_verify_order *ord
     struct bh_msg_verify verify = { .request = order->request, .lease = order->lease };
 
     if (!link->has_inventory)
-        return; /* who asked waits in vain, and may ask again */
+        return; /* the caller gets no answer, and may ask again */
     link_put_message(link, BH_MSG_VERIFY, &verify);
     link_touch(link);
 }

@@ -56,7 +56,7 @@ check_orders(struct scene *s, const char *name, uint32_t open, uint32_t unknown)
 }
 
 static void
-test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unused)
+test_the_outcome_of_an_order_is_unknown_after_a_start_and_then_reported(void **unused)
 {
     struct scene s;
 
@@ -85,7 +85,7 @@ test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unuse
     close_scene(&s);
 }
 
-/* A scene of one node that was told to start a job, and has not said yet whether it did. */
+/* A scene of one node that was ordered to start a job, and has not answered yet. */
 static void
 open_with_start_unanswered(struct scene *s)
 {
@@ -121,9 +121,9 @@ test_an_answer_that_comes_too_late_is_recorded(void **unused)
     close_scene(&s);
 }
 
-/* The job began and ended while nobody heard its node: START is not sent again, so it has no answer. */
+/* The job began and ended while its node was away: START is not sent again, so it has no answer. */
 static void
-test_a_start_that_nobody_heard_of_is_closed_with_its_job(void **unused)
+test_a_start_without_an_answer_is_closed_with_its_job(void **unused)
 {
     for (int restart = 0; restart < 2; restart++) {
         struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true };
@@ -151,7 +151,7 @@ test_a_start_that_nobody_heard_of_is_closed_with_its_job(void **unused)
     }
 }
 
-/* What another node was told on a connection that stands, it may still answer. */
+/* Orders that went to another node on an open connection may still be answered. */
 static void
 test_a_node_that_comes_closes_no_order_of_another(void **unused)
 {
@@ -235,7 +235,7 @@ is_ended_by_its_record(struct scene *s, uint64_t job)
 
 /* The daemon was away for 2 hours, and half an hour after it went the job ended. */
 static void
-test_an_end_told_late(void **unused)
+test_an_end_reported_late(void **unused)
 {
     const uint64_t hour_ns = 3600 * BH_NS_PER_S;
     struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true, .late_ns = hour_ns + hour_ns / 2 };
@@ -271,7 +271,7 @@ test_an_end_told_late(void **unused)
 /* The answer to a start comes two hours late, and says that the job began half an hour after the
  * order. */
 static void
-test_a_start_told_late(void **unused)
+test_a_start_reported_late(void **unused)
 {
     const uint64_t hour_ns = 3600 * BH_NS_PER_S;
     struct bh_msg_outcome outcome = { .late_ns = hour_ns + hour_ns / 2 };
@@ -320,12 +320,12 @@ test_an_order_that_cannot_be_said_has_failed(void **unused)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_was_not_answered_is_said_again_to_its_node),
-    cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
+    cmocka_unit_test(test_the_outcome_of_an_order_is_unknown_after_a_start_and_then_reported),
     cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
-    cmocka_unit_test(test_a_start_that_nobody_heard_of_is_closed_with_its_job),
+    cmocka_unit_test(test_a_start_without_an_answer_is_closed_with_its_job),
     cmocka_unit_test(test_a_node_that_comes_closes_no_order_of_another),
-    cmocka_unit_test(test_an_end_told_late),
-    cmocka_unit_test(test_a_start_told_late),
+    cmocka_unit_test(test_an_end_reported_late),
+    cmocka_unit_test(test_a_start_reported_late),
     cmocka_unit_test(test_an_order_that_cannot_be_said_has_failed),
 };
 

@@ -123,8 +123,8 @@ test_the_daemon_restarts_with_both(void **unused)
     close_scene(&s);
 }
 
-/* What a node told of its marks at most is what it hears: also after it told less, which is why it
- * hears it, and after the daemon began anew.  Another node's is another number. */
+/* A node receives the highest number of marks that it ever reported: also after it reported a lower one,
+ * which is why it receives it, and after the daemon restarted.  Another node has another number. */
 static void
 test_marks_are_kept(void **unused)
 {
@@ -146,7 +146,7 @@ test_marks_are_kept(void **unused)
         BH_CHECK_EQ("it had told", peer->kept_marks, turns[i].hears);
     }
     bh_node_links_reset(s.links);
-    assert_true(bh_core_abort(&s.f.core));
+    assert_int_equal(bh_core_abort(&s.f.core, &s.f.err), BH_OK);
     scene_step_until(&s, 2);
     BH_CHECK_EQ("after an abort", peer->kept_marks, 44);
     bh_node_links_free(s.links);
@@ -171,7 +171,7 @@ test_a_reset_loses_nothing(void **unused)
     assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_reset(s.links);
-    assert_true(bh_core_abort(&s.f.core));
+    assert_int_equal(bh_core_abort(&s.f.core, &s.f.err), BH_OK);
     BH_CHECK_EQ("nobody is connected", scene_connected(&s), 0);
     scene_step_until(&s, 2);
     for (int i = 0; i < 2; i++) {
@@ -222,17 +222,40 @@ links_has_text(struct scene *s, const char *plain)
            == BH_OK;
 }
 
-/* A record has one text: where it is what networks carried, why the job ended is not kept beside it, as no
- * record would name it. */
+struct links_record {
+    struct scene *s;
+    bool has_text;
+    char note[64];
+};
+
+static bool
+links_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct links_record *record = self;
+    const struct bh_slice json = { leaf, length };
+    struct bh_slice list, item;
+    struct bh_buf note;
+    size_t cursor = 0;
+
+    record->has_text = bh_slice_get(json, "text", &item);
+    assert_true(bh_slice_get(json, "sealed", &list) && bh_slice_next_item(list, &cursor, &item));
+    bh_buf_init_fixed(&note, record->note, sizeof record->note);
+    assert_int_equal(bh_keys_unseal(record->s->f.core.ring.keys, item, &note, &record->s->f.err), BH_OK);
+    assert_non_null(bh_buf_text(&note));
+    return true;
+}
+
+/* The record of an end has the node's explanation, whether it names what networks carried or not. */
 static void
-test_no_text_is_without_a_record(void **unused)
+test_why_a_job_ended_is_kept(void **unused)
 {
     struct scene s;
-    static const uint8_t none[32];
     struct bh_failure_row row;
     struct bh_msg_ended ended = { .cause = BH_END_OVER_CAP, .why = "over its cap" };
 
     for (int counted = 0; counted <= 1; counted++) {
+        struct links_record record = { .s = &s };
+
         open_scene(&s, 1);
         assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
         bh_node_links_release(s.links);
@@ -244,10 +267,44 @@ test_no_text_is_without_a_record(void **unused)
             scene_step(&s);
         BH_CHECK_EQ("ended", state_of(&s, 1), BH_JOB_FAILED);
         assert_int_equal(bh_job_document_get(&s.f.core.store, BH_DOCUMENT_FAILURE, 1, &row, &s.f.err), BH_OK);
-        BH_CHECK_EQ(counted ? "counted" : "alone", memcmp(row.text, none, sizeof none) == 0, counted);
+        assert_int_equal(s.f.core.store.ops->list_records(s.f.core.store.self, row.record, row.record,
+                                                          links_read_record, &record, &s.f.err),
+                         BH_OK);
+        BH_CHECK_STR(counted ? "counted" : "alone", record.note, "over its cap");
+        BH_CHECK_EQ("what it carried", record.has_text, counted);
         close_scene(&s);
     }
     BH_CHECK_DONE();
+}
+
+static bool
+links_count_starts(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct bh_slice tenant;
+    int *starts = self;
+
+    if (memmem(leaf, length, "node.started", strlen("node.started")))
+        *starts += bh_slice_get((struct bh_slice){ leaf, length }, "tenant", &tenant);
+    return true;
+}
+
+/* A tenant's auditor sees what nodes answered about its leases. */
+static void
+test_a_start_is_its_tenants_business(void **unused)
+{
+    struct scene s;
+    int starts = 0;
+
+    open_scene(&s, 1);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    scene_step_until(&s, 1);
+    assert_int_equal(s.f.core.store.ops->list_records(s.f.core.store.self, 0, UINT64_MAX >> 1,
+                                                      links_count_starts, &starts, &s.f.err),
+                     BH_OK);
+    BH_CHECK_EQ("names its tenant", starts, 1);
+    BH_CHECK_DONE();
+    close_scene(&s);
 }
 
 /* Each end counts once, whatever is repeated, aborted or started again. */
@@ -270,7 +327,7 @@ test_what_networks_carried_is_kept(void **unused)
     send_ended(peer, BH_END_NODE_LOST, 7);
     assert_int_equal(bh_node_links_receive(s.links, &s.f.err), BH_OK);
     bh_node_links_reset(s.links);
-    assert_true(bh_core_abort(&s.f.core));
+    assert_int_equal(bh_core_abort(&s.f.core, &s.f.err), BH_OK);
     BH_CHECK_EQ("nor what was aborted", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 0);
     scene_step_until(&s, 1);
     send_ended(peer, BH_END_NODE_LOST, 7);
@@ -427,7 +484,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_daemon_restarts_with_both),
     cmocka_unit_test(test_marks_are_kept),
     cmocka_unit_test(test_a_reset_loses_nothing),
-    cmocka_unit_test(test_no_text_is_without_a_record),
+    cmocka_unit_test(test_why_a_job_ended_is_kept),
+    cmocka_unit_test(test_a_start_is_its_tenants_business),
     cmocka_unit_test(test_what_networks_carried_is_kept),
     cmocka_unit_test(test_how_far_an_image_is_is_memory_and_which_it_is_a_record),
     cmocka_unit_test(test_a_file_is_one_node),

@@ -8,9 +8,10 @@
 
 struct bh_core;
 
-/* How often a node's ownership map of GPU memory has changed: the most that it ever reported, in
- * the store.  A node that tells less has a folder that was put back, and forgets whose any memory is when it
- * hears the number (node/witness.h).  One that reported nothing yet is new here. */
+/* How often a node's ownership map of GPU memory has changed: the highest number that it ever reported, in
+ * the store.  A node that reports a lower number has a restored state folder, and treats the tenants of its
+ * memory as unknown when it receives the number (node/witness.h).  A node that reported nothing yet is new
+ * here. */
 
 /* 0: nothing.  BH_IO, BH_INVALID (what the store has is no number). */
 BH_MUST_USE bh_rc bh_marks_recorded(const struct bh_core *core, bh_node_id node, uint64_t *ret_marks,

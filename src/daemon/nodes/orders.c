@@ -386,7 +386,19 @@ orders_object_of(const struct bh_effect *effect)
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
-/* Whether the node's words go with the record: why a job did not begin, go on, or make way. */
+/* The job whose lease the order is about: what is recorded of it is its tenant's business.  All zeros: it is
+ * about a partition or a GPU, or the lease has ended. */
+static struct bh_job_view
+orders_job_of(const struct bh_core *core, const struct bh_effect *effect)
+{
+    struct bh_job_view view;
+    bool leased = answers[effect->kind].event != BH_EV_SERVICED && !answers[effect->kind].partition
+                  && bh_view_lease(core->state.engine, effect->lease, &view);
+
+    return leased ? view : (struct bh_job_view){ .tenant = { 0 } };
+}
+
+/* Whether the record has the node's explanation: why a job did not begin, resume or make way. */
 static bool
 orders_has_explanation(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
 {
@@ -394,6 +406,16 @@ orders_has_explanation(const struct bh_effect *effect, const struct bh_msg_outco
         return outcome->outcome == BH_OUTCOME_CONTEXT_HELD;
     return (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME)
            && outcome->outcome == BH_OUTCOME_FAILED;
+}
+
+/* A step whose record has the node's words, if any, as its note. */
+static bh_rc
+orders_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event, bh_job_id job,
+            struct bh_err *err)
+{
+    bh_rc rc = bh_core_step(core, entry, event, err);
+
+    return rc == BH_OK && entry->note ? bh_failures_put(core, job, err) : rc;
 }
 
 bh_rc
@@ -405,7 +427,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const st
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
     bool awaited = bh_engine_awaits(core->state.engine, effect);
-    struct bh_failure failure = { .kept = false };
+    struct bh_job_view view = orders_job_of(core, effect);
     struct bh_event event;
     bh_rc rc = BH_CONFLICT;
 
@@ -414,19 +436,15 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const st
     entry.verb = answers[effect->kind].verb;
     entry.obj = orders_object_of(effect);
     event = orders_answer_event(core, effect, outcome);
-    if (awaited && orders_has_explanation(effect, outcome)
-        && bh_failures_seal(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
-        return err->rc;
-    if (failure.kept) {
-        entry.tenant = failure.tenant.v;
-        entry.text = failure.digest.bytes;
-    }
+    entry.tenant = view.tenant.v;
+    if (awaited && entry.tenant && *outcome->why && orders_has_explanation(effect, outcome))
+        entry.note = outcome->why;
     if (awaited)
-        rc = bh_core_step(core, &entry, &event, err);
-    /* The answer to an older question: no event any more, but what was ordered was done. */
+        rc = orders_step(core, &entry, &event, view.job, err);
+    /* The answer to an older order: no event, but what was ordered was done. */
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
         rc = bh_core_record(core, &entry, (bh_rc)outcome->rc, err);
-    return rc == BH_OK ? bh_failures_put(core, &failure, err) : rc;
+    return rc;
 }
 
 static bh_rc
@@ -436,6 +454,7 @@ orders_record_unknown(struct bh_core *core, const struct bh_effect *effect, stru
                                     .dec = { .allow = true },
                                     .phase = BH_PHASE_OUTCOME,
                                     .obj = orders_object_of(effect),
+                                    .tenant = orders_job_of(core, effect).tenant.v,
                                     .order = effect->order,
                                     .verb = BH_RECORD_ORDER_UNKNOWN };
 
@@ -481,28 +500,25 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
                      ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0,
                      ended->cause == BH_END_START_FAILED || ended->cause == BH_END_KEEPER_LOST },
     };
-    struct bh_carried_text note;
+    struct bh_carried_text carried;
     struct bh_job_view view;
-    struct bh_failure failure = { .kept = false };
     bool counted;
     bh_rc rc;
 
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view) || view.node.v != node.v)
         return BH_OK;
     entry.tenant = view.tenant.v;
-    /* The record has one text, or none; what never started carried nothing. */
-    counted = ended->carried.counted && ended->cause != BH_END_START_FAILED;
-    if (!counted && orders_end_has_explanation(ended)
-        && bh_failures_seal(core, ended->lease, ended->why, &failure, err) != BH_OK)
-        return err->rc;
-    if (counted)
-        bh_carried_text(
-            core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease, view.tenant.v }, &note);
-    entry.text = counted ? note.digest.bytes : failure.kept ? failure.digest.bytes : NULL;
-    rc = bh_core_step(core, &entry, &event, err);
+    if (*ended->why && orders_end_has_explanation(ended))
+        entry.note = ended->why;
+    counted = ended->carried.counted && ended->cause != BH_END_START_FAILED; /* it carried nothing */
+    if (counted) {
+        const struct bh_carried_end end = { ended->carried, view.job.v, ended->lease, view.tenant.v };
+
+        bh_carried_text(core, &end, &carried);
+        entry.text = carried.digest.bytes;
+    }
+    rc = orders_step(core, &entry, &event, view.job, err);
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */
         return BH_OK;
-    if (rc != BH_OK)
-        return rc;
-    return counted ? bh_carried_put(core, &note, err) : bh_failures_put(core, &failure, err);
+    return rc == BH_OK && counted ? bh_carried_put(core, &carried, err) : rc;
 }

@@ -116,8 +116,8 @@ no_reader_rounds_a_number(void **state)
     BH_CHECK_DONE();
 }
 
-/* Its digest is shown to who may not see whose jobs it names, and those are small numbers: so it is of
- * what nobody guesses, too.  A node that says which is not asked. */
+/* The digest is shown to users who may not see the jobs that it names, and job numbers are small: so it also
+ * covers a random value that cannot be guessed.  A node that sends one is not asked for it. */
 static void
 a_digest_tells_nothing(void **state)
 {

@@ -42,10 +42,12 @@ crash_copy_text(char *ret_text, size_t size, const char *text)
 static void
 crash_write_file(const char *name, const void *bytes, size_t length)
 {
-    int fd = openat(crash.folder_fd, crash.new_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct bh_err ignored;
     bool written;
+    int fd;
 
+    unlinkat(crash.folder_fd, crash.new_name, 0); /* left by a crash; O_EXCL keeps anything else out */
+    fd = openat(crash.folder_fd, crash.new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
     written = bh_fd_write_all(fd, bytes, length, &ignored) == BH_OK && fsync(fd) == 0;

@@ -16,7 +16,7 @@
 #include "daemon/owner/replies.h"
 #include "daemon/site/site_apply.h"
 
-/* Who carries out the operations that change something; NULL: it changes nothing, or is a change of
+/* The functions that carry out changes; NULL: the operation changes nothing, or is a change of
  * src/accounts. */
 #define NONE NULL
 static bh_rc (*const runners[BH_OPERATIONS])(struct bh_core *core, const struct bh_command *command,
@@ -44,7 +44,7 @@ bh_rc
 bh_dispatch_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                 struct bh_answer *ret_answer, struct bh_err *err)
 {
-    bool keyed = command->caller.idempotency_key && !command->dry_run;
+    bool keyed = command->caller.idempotency_key;
     uint64_t seq, seen = core->refusals.seen;
     bh_rc rc;
 
@@ -62,7 +62,7 @@ bh_dispatch_run(struct bh_core *core, const struct bh_command *command, struct b
             return rc;
     }
     rc = dispatch_run(core, command, arena, ret_answer, err);
-    if (rc == BH_OK && keyed)
+    if (rc == BH_OK && keyed && !command->dry_run)
         rc = bh_replies_put(core, command, ret_answer, err);
     if (rc != BH_OK && !bh_core_is_fatal(rc) && core->journal.next_seq == seq && core->refusals.seen == seen)
         rc = bh_command_record_failure(core, command, err);

@@ -4,12 +4,12 @@
 #include "daemon/state/core.h"
 #include "engine/forecast/forecast_series.h"
 
-/* The owner's forecasts: it looks at the engine a few times in each slot, and tells it what
- * follows (docs/forecast.md).
+/* The owner's forecasts: the owner lets them observe the engine a few times in each slot, and sends the
+ * engine the resulting events (docs/forecast.md).
  *
- * The series are kept in `forecast.bin` in the state folder, written whole when a slot
- * closes and at the end; after a crash the slots since are filled with the value before
- * them.  The file is no record: without it, or when it is damaged, the series begin anew. */
+ * The series are kept in `forecast.bin` in the state folder, written whole when a slot closes and at the end;
+ * after a crash the slots since then are filled with the value before them.  The file is no record: without
+ * it, or when it is damaged, the series begin anew. */
 struct bh_forecaster;
 
 /* With the series of before.  `core` is open and stays. */

@@ -53,7 +53,7 @@ test_what_follows_is_a_record(void **unused)
 }
 
 static void
-test_nothing_is_recorded_that_nobody_uses(void **unused)
+test_nothing_is_recorded_that_is_not_used(void **unused)
 {
     struct bh_forecaster *observer;
     uint64_t records;
@@ -135,7 +135,7 @@ test_a_file_that_is_not_whole_is_left(void **unused)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_follows_is_a_record),
-    cmocka_unit_test(test_nothing_is_recorded_that_nobody_uses),
+    cmocka_unit_test(test_nothing_is_recorded_that_is_not_used),
     cmocka_unit_test(test_series_outlive_the_daemon),
     cmocka_unit_test(test_a_file_that_is_not_whole_is_left),
 };

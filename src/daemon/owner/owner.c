@@ -31,6 +31,7 @@
 #include "daemon/nodes/orders.h"
 #include "daemon/owner/dispatch.h"
 #include "daemon/owner/forecaster.h"
+#include "daemon/owner/pause.h"
 #include "daemon/owner/queued_refusal.h"
 #include "daemon/owner/start.h"
 #include "daemon/owner/unauthenticated.h"
@@ -57,9 +58,6 @@ struct owner_request {
 /* Of the owner thread, where no request asked for it. */
 static const struct bh_work own_work = { .kind = BH_WORK_OWN, .owner = true };
 
-/* After a full disk: not every command tries in vain, and rebuilds the state for it. */
-static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
-
 static const bh_ns abandon_after_ns = 60 * BH_NS_PER_S;
 static const bh_ns refresh_pause_ns = 200 * BH_NS_PER_MS;
 
@@ -70,11 +68,11 @@ struct bh_owner_thread {
     struct bh_core *core;
     struct bh_node_links *links;
     struct bh_forecaster *forecaster;
-    bh_ns paused_until_ns; /* nothing is written until then: the disk was full, */
-    bool held;             /* or the daemon's own work failed asserts (daemon/state/quarantine.h) */
+    struct bh_pause pause;
+    struct bh_err failure; /* that ended the thread */
+    bool by_request;       /* the batch in hand failed by what a request asked for */
     bh_ns refresh_ns;      /* reasons in rows are not refreshed before */
     uint64_t abandon_ns;   /* orders that nothing waits for are not looked for before */
-    bool full;             /* the disk; logged; until the next commit succeeds */
     struct bh_queued_refusal *taken;
     uint64_t taken_more;
     struct bh_unauthenticated taken_unauthenticated;
@@ -82,7 +80,7 @@ struct bh_owner_thread {
     struct bh_mutex mutex;
     struct owner_request *first, **last;
     struct bh_queued_refusal *refusals;
-    uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
+    uint32_t refusal_count, unknown_count;     /* the latter are of unknown users */
     uint64_t unknown_more;                     /* that found no room */
     struct bh_unauthenticated unauthenticated; /* wrong credentials */
     bool stopping;
@@ -168,9 +166,9 @@ owner_port_ask_forecast(void *self, bh_forecast_question question, void *questio
     return owner_port_ask(self, owner_run_forecast_question, &request, err);
 }
 
-/* Of who is not known the kernel says which Unix user it is, and that is a record.  Over HTTPS
- * there is an address at most, which no record holds: that is none.  Nor is a stranger's request
- * that came too often, so that its rate bounds this, too. */
+/* The kernel gives the Unix user of an unknown caller on the socket, and that is recorded.  Over HTTPS there
+ * is an address at most, which no record holds: so there is none.  Nor is there one of an unknown caller's
+ * request that came too often, so that the caller's rate bounds these records, too. */
 static bool
 owner_is_for_a_record(const struct bh_caller *caller, bh_rc rc)
 {
@@ -193,7 +191,7 @@ owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_r
     if (last && bh_queued_refusal_is(last, caller, &what)) {
         last->what.times++;
     } else if (unknown_caller && owner->unknown_count == UNKNOWN_MAX) {
-        owner->unknown_more++; /* they leave room for who is known */
+        owner->unknown_more++; /* they leave room for known callers */
     } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
         bh_queued_refusal_set(&owner->refusals[owner->refusal_count++], caller, &what);
         owner->unknown_count += unknown_caller;
@@ -331,18 +329,12 @@ bh_owner_port(struct bh_owner_thread *owner)
 
 /* ---- the owner's side ---- */
 
-static bool
-owner_paused(const struct bh_owner_thread *owner)
-{
-    return bh_time_monotonic() < owner->paused_until_ns;
-}
-
 /* Takes up to batch_max wishes and all refusals; the rest stays queued. */
 static struct owner_request *
 owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
 {
     struct owner_request *first, **end;
-    bool later = owner_paused(owner);
+    bool later = bh_pause_is_on(&owner->pause);
 
     bh_mutex_lock(&owner->mutex);
     first = owner->first;
@@ -371,7 +363,7 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
     return first;
 }
 
-/* Each has a semaphore of its own: those who wake want no lock that is held here. */
+/* Each has a semaphore of its own: threads that wake want no lock that is held here. */
 static void
 owner_finish_requests(struct owner_request *request)
 {
@@ -399,6 +391,7 @@ owner_run_commands(struct bh_owner_thread *owner, struct owner_request *request,
         bh_work_set(own_work);
         if (bh_core_is_fatal(request->rc)) {
             *ret_why = *request->err;
+            owner->by_request = true;
             return false;
         }
     }
@@ -468,17 +461,38 @@ owner_answer_questions(struct bh_owner_thread *owner, struct owner_request *requ
     }
 }
 
+/* A request that fails is no reason to keep the next one waiting; own work is tried again. */
+static void
+owner_pause(struct bh_owner_thread *owner, const struct bh_err *why)
+{
+    bool by_request = owner->by_request;
+
+    owner->by_request = false;
+    if (why->rc == BH_FULL) {
+        if (bh_pause_on_full(&owner->pause))
+            bh_log(DISK_FULL, BH_ERRLOG(why));
+        return;
+    }
+    bh_log(COMMIT_FAILED, BH_ERRLOG(why), BH_STR("next", why->hint));
+    if (!by_request)
+        bh_pause_on_failure(&owner->pause, why, atomic_load(&owner->core->commits));
+}
+
+/* main says why when all has stopped. */
+static void
+owner_end_daemon(struct bh_owner_thread *owner, const struct bh_err *why)
+{
+    owner->failure = *why;
+    atomic_store(&owner->failed, true);
+    kill(getpid(), SIGTERM); /* wakes main, which ends the program */
+}
+
 static void
 owner_fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, const struct bh_err *why)
 {
-    if (why->rc == BH_FULL) {
-        owner->paused_until_ns = bh_time_monotonic() + full_pause_ns;
-        owner->held = false;
-        if (!owner->full)
-            bh_log(DISK_FULL, BH_ERRLOG(why));
-        owner->full = true;
-    } else
-        bh_log(COMMIT_FAILED, BH_ERRLOG(why));
+    struct bh_err lost;
+
+    owner_pause(owner, why);
     for (struct owner_request *request = requests; request; request = request->next) {
         request->rc = why->rc;
         *request->err = *why;
@@ -486,13 +500,14 @@ owner_fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, 
             *request->answer = (struct bh_answer){ 0 };
     }
     bh_node_links_reset(owner->links);
-    /* Whether an uncertain commit was kept is known only after a fresh start. */
-    if (why->rc == BH_UNCERTAIN || !bh_core_abort(owner->core)) {
-        atomic_store(&owner->failed, true);
-        kill(getpid(), SIGTERM); /* wakes main, which ends the program */
-        return;
-    }
-    owner_answer_questions(owner, requests);
+    /* Whether an uncertain commit was kept, and what a damaged store has, is known only after a fresh
+     * start. */
+    if (why->rc == BH_UNCERTAIN)
+        owner_end_daemon(owner, why);
+    else if (bh_core_abort(owner->core, &lost) != BH_OK)
+        owner_end_daemon(owner, &lost);
+    else
+        owner_answer_questions(owner, requests);
 }
 
 static bh_rc
@@ -529,22 +544,12 @@ owner_change_all(struct bh_owner_thread *owner, struct owner_request *requests, 
     return bh_core_commit(owner->core, err);
 }
 
-static bh_rc
-owner_explain_pause(const struct bh_owner_thread *owner, struct bh_err *err)
-{
-    if (owner->held)
-        return bh_err_set(
-            err, BH_UNAVAILABLE,
-            "bulkheadd fails an internal check by itself: reads are served, changes are refused");
-    return bh_err_set(err, BH_FULL, "the disk is full: reads are served, changes are refused");
-}
-
 /* During a pause reads are served, changes are refused by name. */
 static void
 owner_refuse_changes(struct bh_owner_thread *owner, struct owner_request *requests)
 {
     for (struct owner_request *request = requests; request; request = request->next)
-        request->rc = owner_explain_pause(owner, request->err);
+        request->rc = bh_pause_explain(&owner->pause, request->err);
     owner_answer_questions(owner, requests);
 }
 
@@ -558,10 +563,10 @@ owner_run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     struct owner_request *requests = owner_dequeue_requests(owner, &refusals, &stopping);
 
     bh_clock_tick(&owner->core->clock);
-    if (owner_paused(owner)) {
+    if (bh_pause_is_on(&owner->pause) || bh_pause_on_gone(&owner->pause, &owner->core->store)) {
         owner_refuse_changes(owner, requests);
     } else if (owner_change_all(owner, requests, refusals, nodes_speak, &err) == BH_OK) {
-        owner->full = false;
+        bh_pause_end(&owner->pause);
         owner_answer_questions(owner, requests);
         bh_node_links_release(owner->links);
     } else {
@@ -582,8 +587,8 @@ owner_sleep_ms(const struct bh_owner_thread *owner)
     uint64_t update_ns = bh_forecaster_next_ns(owner->forecaster);
     uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
-    if (owner_paused(owner))
-        return (int)((owner->paused_until_ns - monotonic) / BH_NS_PER_MS) + 1;
+    if (bh_pause_is_on(&owner->pause))
+        return (int)((owner->pause.until_ns - monotonic) / BH_NS_PER_MS) + 1;
     if (tick <= now || try <= monotonic || update_ns <= now)
         return 0;
     if (owner->core->reasons_stale && refresh_pause_ns < wait)
@@ -605,7 +610,7 @@ owner_refresh_when_idle(struct bh_owner_thread *owner)
     bh_ns now = bh_time_monotonic();
     struct bh_err err;
 
-    if (!core->reasons_stale || owner_paused(owner) || now < owner->refresh_ns)
+    if (!core->reasons_stale || bh_pause_is_on(&owner->pause) || now < owner->refresh_ns)
         return;
     owner->refresh_ns = now + refresh_pause_ns;
     if (bh_rows_refresh(core, bh_core_now(core), &err) != BH_OK || bh_core_commit(core, &err) != BH_OK)
@@ -620,7 +625,7 @@ owner_sign_when_idle(struct bh_owner_thread *owner)
     struct bh_core *core = owner->core;
     struct bh_err err;
 
-    if (core->open || owner_paused(owner))
+    if (core->open || bh_pause_is_on(&owner->pause))
         return;
     bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     if (!bh_journal_signed(&core->journal))
@@ -637,7 +642,7 @@ owner_abandon_when_idle(struct bh_owner_thread *owner)
     uint64_t now = bh_core_now(core);
     struct bh_err err;
 
-    if (core->open || owner_paused(owner) || now < owner->abandon_ns)
+    if (core->open || bh_pause_is_on(&owner->pause) || now < owner->abandon_ns)
         return;
     owner->abandon_ns = now + abandon_after_ns / 2;
     if (bh_abandoned_orders_record(core, now - abandon_after_ns, &err) != BH_OK
@@ -645,7 +650,7 @@ owner_abandon_when_idle(struct bh_owner_thread *owner)
         owner_fail_batch(owner, NULL, &err);
 }
 
-/* The thread ends: nothing waits for it any more, now or later. */
+/* The thread ends: refuse all that waits for it, now and later. */
 static void
 owner_refuse_pending(struct bh_owner_thread *owner)
 {
@@ -671,8 +676,8 @@ owner_run_thread(void *self)
         const struct bh_signing *signing = &owner->core->journal.checkpoints.signing;
         struct pollfd fds[3] = {
             { .fd = owner->wake_fd, .events = POLLIN },
-            { .fd = owner_paused(owner) ? -1 : bh_node_links_fd(owner->links), .events = POLLIN },
-            { .fd = owner_paused(owner) ? -1 : signing->ops->fd(signing->self), .events = POLLIN },
+            { .fd = bh_pause_is_on(&owner->pause) ? -1 : bh_node_links_fd(owner->links), .events = POLLIN },
+            { .fd = bh_pause_is_on(&owner->pause) ? -1 : signing->ops->fd(signing->self), .events = POLLIN },
         };
         uint64_t count;
 
@@ -681,7 +686,7 @@ owner_run_thread(void *self)
         if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
             continue;
         more = owner_run_batch(owner, fds[1].revents != 0);
-        if (!owner_paused(owner))
+        if (!bh_pause_is_on(&owner->pause))
             bh_node_links_connect(owner->links);
         owner_refresh_when_idle(owner);
         owner_abandon_when_idle(owner);
@@ -716,9 +721,10 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
     BH_ASSERT(owner->refusals && owner->taken);
     bh_mutex_init(&owner->mutex, BH_LOCK_OWNER);
-    owner->held = held_ns > 0;
-    owner->full = core->start_due && !owner->held;
-    owner->paused_until_ns = bh_time_monotonic() + (owner->full ? full_pause_ns : held_ns);
+    if (held_ns == 0 && core->start_due)
+        (void)bh_pause_on_full(&owner->pause); /* logged by the start */
+    else
+        bh_pause_hold(&owner->pause, held_ns);
     owner->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (owner->wake_fd < 0 || pthread_create(&owner->thread, NULL, owner_run_thread, owner) != 0)
         return bh_err_errno(err, "start the owner thread");
@@ -768,7 +774,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
 
     bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
-    if (!atomic_load(&owner->failed) && !owner->core->start_due
+    if (!atomic_load(&owner->failed) && !owner->core->start_due && !owner->pause.gone
         && owner_close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
@@ -781,7 +787,10 @@ bh_owner_stop(struct bh_owner_thread *owner)
 }
 
 bool
-bh_owner_failed(const struct bh_owner_thread *owner)
+bh_owner_failed(const struct bh_owner_thread *owner, struct bh_err *ret_why)
 {
-    return atomic_load(&owner->failed);
+    if (!atomic_load(&owner->failed))
+        return false;
+    *ret_why = owner->failure;
+    return true;
 }

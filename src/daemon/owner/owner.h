@@ -24,7 +24,7 @@ void bh_owner_stop(struct bh_owner_thread *owner);
 /* What the API uses. */
 struct bh_owner bh_owner_port(struct bh_owner_thread *owner);
 
-/* Whether the thread ended by itself because the state could not be kept. */
-bool bh_owner_failed(const struct bh_owner_thread *owner);
+/* Whether the thread ended by itself because the state could not be kept, and why. */
+bool bh_owner_failed(const struct bh_owner_thread *owner, struct bh_err *ret_why);
 
 #endif

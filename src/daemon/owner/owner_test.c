@@ -1,8 +1,10 @@
-/* The owner thread under many workers: every answer is durable and nobody waits for ever. */
+/* The owner thread under many workers: every answer is durable and no request waits for ever. */
 
 #include "daemon/fixture/fixture_test.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 
 #include "base/time.h"
 #include "daemon/owner/owner.h"
@@ -108,9 +110,9 @@ test_answers_are_kept(void **unused)
     fixture_teardown(&f);
 }
 
-/* Whoever comes while the owner stops gets an answer, if only that it is unavailable. */
+/* A request that comes while the owner stops gets an answer, if only that the owner is unavailable. */
 static void
-test_stopping_leaves_nobody_waiting(void **unused)
+test_stopping_leaves_no_request_waiting(void **unused)
 {
     struct bh_owner_thread *owner;
     struct worker workers[WORKERS];
@@ -201,9 +203,102 @@ test_strangers_leave_room(void **unused)
     fixture_teardown(&f);
 }
 
+/* ---- a store that does not take what the daemon itself writes ---- */
+
+static struct {
+    struct bh_store_ops ops;
+    void (*rollback)(void *self);
+    bh_rc rc;
+    _Atomic uint32_t commits;
+} broken;
+
+static bh_rc
+broken_commit(void *self, struct bh_err *err)
+{
+    broken.commits++;
+    broken.rollback(self);
+    bh_err_set(err, broken.rc, "the store is broken");
+    return bh_err_hint(err, "mend it");
+}
+
+/* A core whose record of its start is due, over a store whose commits fail. */
+static void
+broken_setup(struct fixture *f, bh_rc rc)
+{
+    fixture_setup(f);
+    f->config.node_socket = "/nonexistent/node.sock";
+    broken.ops = *f->core.store.ops;
+    broken.rollback = broken.ops.rollback;
+    broken.rc = rc;
+    broken.commits = 0;
+    broken.ops.commit = broken_commit;
+    f->core.store.ops = &broken.ops;
+    f->core.journal.store.ops = &broken.ops;
+    f->core.start_due = true;
+}
+
+static void
+test_own_work_that_fails_is_not_repeated_at_once(void **unused)
+{
+    enum { QUESTIONS = 200 };
+    struct bh_command cancel = { .op = BH_OP_JOB_CANCEL, .job = { 1 } };
+    struct bh_owner_thread *owner;
+    struct bh_answer answer;
+    struct bh_owner port;
+    uint32_t answered = 0;
+    struct fixture f;
+    bh_rc rc;
+
+    broken_setup(&f, BH_IO);
+    cancel.caller = caller_named(&f, "root");
+    assert_int_equal(bh_owner_start(&f.core, &owner, &f.err), BH_OK);
+    port = bh_owner_port(owner);
+    for (int i = 0; i < QUESTIONS; i++) /* each makes a batch */
+        assert_int_equal(port.ops->ask(port.self, count_question, &answered, &f.err), BH_OK);
+    BH_CHECK_EQ("questions are answered", answered, QUESTIONS);
+    BH_CHECK("tried again after a pause", broken.commits < QUESTIONS / 4);
+    while (broken.commits == 0)
+        assert_int_equal(port.ops->ask(port.self, count_question, &answered, &f.err), BH_OK);
+    do /* the pause of a slow machine may be over; each is longer */
+        rc = port.ops->command(port.self, &cancel, f.arena, &answer, &f.err);
+    while (rc == BH_IO);
+    BH_CHECK_EQ("changes are refused", rc, BH_UNAVAILABLE);
+    BH_CHECK("with the reason", strstr(f.err.msg, "(the store is broken)"));
+    BH_CHECK("it runs", !bh_owner_failed(owner, &f.err));
+    bh_owner_stop(owner);
+    BH_CHECK_DONE();
+    fixture_teardown(&f);
+}
+
+static void
+test_what_only_a_start_can_tell_ends_it(void **unused)
+{
+    struct bh_owner_thread *owner;
+    struct fixture f;
+    sigset_t ends;
+    int number;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &ends, NULL), 0);
+    broken_setup(&f, BH_UNCERTAIN);
+    assert_int_equal(bh_owner_start(&f.core, &owner, &f.err), BH_OK);
+    assert_int_equal(sigwait(&ends, &number), 0); /* main is woken */
+    bh_owner_halt(owner);
+    BH_CHECK("it ended", bh_owner_failed(owner, &f.err));
+    BH_CHECK_STR("why", f.err.msg, "the store is broken");
+    BH_CHECK_STR("what to do", f.err.hint, "mend it");
+    BH_CHECK_EQ("tried once", broken.commits, 1);
+    bh_owner_stop(owner);
+    BH_CHECK_DONE();
+    fixture_teardown(&f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_own_work_that_fails_is_not_repeated_at_once),
+    cmocka_unit_test(test_what_only_a_start_can_tell_ends_it),
     cmocka_unit_test(test_answers_are_kept),
-    cmocka_unit_test(test_stopping_leaves_nobody_waiting),
+    cmocka_unit_test(test_stopping_leaves_no_request_waiting),
     cmocka_unit_test(test_strangers_leave_room),
 };
 

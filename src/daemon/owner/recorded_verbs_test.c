@@ -1,7 +1,7 @@
-/* What stands in the log of a request, whatever comes of it: each has one deed, and who may not is
- * denied before anything is told.  alice develops in acme, viv may look there, bob develops in
- * other; dave audits and erin administers the whole site.  Job 1 is alice's and waits; job 2 was
- * hers, has ended, and the engine knows it no more; 3 is hers, to be cancelled. */
+/* The records of each request, whatever its result: each has one deed, and a caller without the right is
+ * denied before any content is shown. alice develops in acme, viv may read there, bob develops in other; dave
+ * audits and erin administers the whole site.  Job 1 is alice's and waits; job 2 was hers, has ended, and the
+ * engine no longer has it; 3 is hers, to be cancelled. */
 
 #include "daemon/fixture/accounts_fixture_test.h"
 
@@ -32,7 +32,7 @@ enum who { ALICE = 2001, VIV, BOB, DAVE, ERIN, TOKEN /* alice's, which may look 
 static struct site s;
 static const char *alices_id, *alices_token, *erins_id;
 
-/* ---- the newest record that somebody brought about ---- */
+/* ---- the newest record that a caller caused ---- */
 
 struct newest {
     struct bh_record record;
@@ -185,7 +185,7 @@ check_job(const struct route *route, enum who who, uint64_t job, const struct wa
 }
 
 static void
-a_deed_at_a_job_is_decided_before_its_state_is_told(void **state)
+a_deed_at_a_job_is_decided_before_its_state_is_shown(void **state)
 {
     static const uint64_t ids[] = { 1, 2 };
 
@@ -333,13 +333,13 @@ every_change_has_one_deed(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- nobody's ---- */
+/* ---- unknown callers ---- */
 
 /* What the log has of refused sign-ins about an object. */
 struct strange {
     const char *type;
     uint64_t id, records, times;
-    bool told; /* of somebody, or that it was allowed */
+    bool told; /* it names a principal, or says that it was allowed */
 };
 
 static bool
@@ -428,7 +428,7 @@ wrong_credentials_are_counted(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_credentials_are_counted),
-    cmocka_unit_test(a_deed_at_a_job_is_decided_before_its_state_is_told),
+    cmocka_unit_test(a_deed_at_a_job_is_decided_before_its_state_is_shown),
     cmocka_unit_test(every_change_has_one_deed),
 };
 

@@ -58,7 +58,7 @@ bh_start_record(struct bh_core *core, struct bh_err *err)
         return rc;
     core->start_due = true;
     bh_log(DISK_FULL, BH_ERRLOG(err));
-    return bh_core_abort(core) ? BH_OK : rc;
+    return bh_core_abort(core, err);
 }
 
 bh_rc

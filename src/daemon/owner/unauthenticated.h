@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 
-/* Wrong credentials, counted until the owner thread records them: by the token whose id
- * they had, where there is such a one.  A fixed number of places: however many strangers come with
- * whatever, they take none of what is kept of those who are known. */
+/* Wrong credentials, counted until the owner thread records them: by the token whose id they had, where
+ * there is one.  The number of rows is fixed: however many unknown callers come, they take no rows of
+ * known ones. */
 struct bh_core;
 
 enum { BH_UNAUTHENTICATED_MAX = 64 };

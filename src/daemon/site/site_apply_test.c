@@ -259,7 +259,7 @@ a_revision_is_the_record_that_applied_it(void **state)
 }
 
 static void
-the_slower_of_two_editors_is_told(void **state)
+the_slower_of_two_editors_is_refused(void **state)
 {
     static const char faster[] = SITE("", ", {name: bob, uid: 2009}", "", "", "");
     struct bh_command guarded = { .guarded = true };
@@ -367,7 +367,7 @@ read_late_text(void *self, uint64_t number, const struct bh_digest *digest, cons
     return true;
 }
 
-/* What goes while somebody reads is none of what he wants. */
+/* A row that is removed during a read is not in the result. */
 static void
 go_between_records_and_rows(struct fixture *f)
 {
@@ -587,7 +587,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_deed_is_one_record),
     cmocka_unit_test(a_long_difference_is_cut_in_the_record_alone),
     cmocka_unit_test(a_revision_is_the_record_that_applied_it),
-    cmocka_unit_test(the_slower_of_two_editors_is_told),
+    cmocka_unit_test(the_slower_of_two_editors_is_refused),
     cmocka_unit_test(revisions_are_bounded),
     cmocka_unit_test(what_has_something_is_removed_on_demand_alone),
     cmocka_unit_test(what_happens_to_jobs_is_said_before),

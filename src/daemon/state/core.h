@@ -59,7 +59,7 @@ struct bh_verify_order {
     uint64_t job;     /* 0: none */
     uint32_t tenant;
     uint8_t req[16];    /* request id of the wish, for the verdict's record */
-    uint32_t principal; /* who asked first; 0: an administrator */
+    uint32_t principal; /* the first that asked; 0: an administrator */
     uint64_t asked_ns;  /* 0: answered */
 };
 enum { BH_CORE_VERIFIES_MAX = 256, BH_CORE_CHECKS_MAX = 64 };
@@ -104,6 +104,7 @@ struct bh_core {
     const struct bh_event *stepping;        /* the event in hand, for a failed assert; NULL: none */
     struct bh_step step;                    /* of the last event */
     uint64_t recorded_by[BH_EFFECTS_MAX];   /* of its effects on jobs: the record that says so */
+    uint64_t recorded;                      /* the number of the record that the last entry became */
     struct bh_arena *arena;                 /* reset at every commit */
     struct bh_batch_reply *replies;         /* of the open batch, in `arena` */
     struct bh_batch_document *documents;    /* the same */

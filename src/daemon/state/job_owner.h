@@ -6,8 +6,8 @@
 
 struct bh_core;
 
-/* Whose a job is, also one that has ended and the engine knows no more: who may do what with it is
- * decided before an answer says what state it is in. */
+/* The owner of a job, also of one that has ended and that the engine no longer has: rights are checked before
+ * an answer shows the job's state. */
 struct bh_job_owner {
     bh_tenant_id tenant;
     bh_principal_id principal;

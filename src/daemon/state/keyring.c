@@ -34,7 +34,7 @@ keyring_open_with(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, c
     return rc;
 }
 
-/* The one of the two that fits the tree tells whether the rotation was committed. */
+/* The one of the two that fits the tree shows whether the rotation was committed. */
 static bh_rc
 keyring_open_tree(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, struct bh_err *err)
 {

@@ -91,7 +91,7 @@ refusals_name_unknown(struct bh_refusal_group *group)
     snprintf(group->verb, sizeof group->verb, "%s", BH_RECORD_CALLER_UNKNOWN);
 }
 
-/* Its place; a stranger that finds none becomes one of several. */
+/* Its row; an unknown caller that finds none shares the last one. */
 static struct bh_refusal_group *
 refusals_group_of_unknown(struct bh_refusal_group *unknown, struct bh_refusal_group *wanted)
 {

@@ -6,20 +6,20 @@
 
 /* Refusals that repeat are counted instead of written one by one.
  *
- * The first is a record at once.  Equal ones (actor, verb, object's type, tenant, rule, result)
- * that follow within the window are counted, and one record stands for them at its end, with
- * their number in "count", and the object's where all were about the same.  Each refusal is thus in
- * the log, alone or counted, but for those that a crash takes from a window that was not over.  The
- * table is bounded: what finds no place in it is a record of its own.
+ * The first is a record at once.  Equal ones (actor, verb, object's type, tenant, rule, result) that follow
+ * within the window are counted.  At its end one record is written for all of them, with their number in
+ * "count", and the object's id where all were about the same object.  So each refusal is in the log, alone or
+ * counted, except those that a crash takes from an open window.  The table is bounded: a refusal that finds
+ * no row in it is a record of its own.
  *
- * Strangers have places of their own, so that they crowd out no one who is known, and a last place
- * for all of them who find no other: none is a record of its own but for the first.  Of Unix users
- * without a principal each is one kind whatever it asks for, and a user may have many numbers.  Of
- * wrong credentials (daemon/owner/unauthenticated.h) a kind is the token they name. */
+ * Unknown callers have rows of their own, so that they displace no known caller, and a last row for all of
+ * them that find no other: there only the first is a record of its own.  Each Unix user without a principal
+ * is one kind, whatever it asks for, because a user may have many ids.  Wrong credentials
+ * (daemon/owner/unauthenticated.h) are one kind for each token that they name. */
 struct bh_entry;
 
 enum {
-    BH_REFUSAL_GROUPS_MAX = 512,            /* of who is known */
+    BH_REFUSAL_GROUPS_MAX = 512,            /* of known callers */
     BH_REFUSAL_GROUPS_UNKNOWN = 17,         /* of Unix users without a principal, with the last */
     BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64, /* of wrong credentials, with the last */
     BH_REFUSAL_GROUPS_ALL =

@@ -175,12 +175,12 @@ static void
 an_aborted_batch_loses_none(void **state)
 {
     assert_int_equal(refusals_refuse(), BH_DENIED);
-    assert_true(bh_core_abort(&f.core)); /* with it the first's record */
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK); /* with it the first's record */
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
-    assert_true(bh_core_abort(&f.core)); /* with it the counted one */
+    assert_int_equal(bh_core_abort(&f.core, &f.err), BH_OK); /* with it the counted one */
     write_all();
     check_sum("denied", 2, 2);
 }
@@ -223,7 +223,7 @@ keep_rest(void *self, uint64_t seq, const char *leaf, size_t length)
 /* A refusal that the API decided is one of the deed that was asked about, with whose business it is
  * and what was named; one that the owner meets before it knows has what the API knew. */
 static void
-verb_tenant_and_object_are_told(void **state)
+verb_tenant_and_object_are_recorded(void **state)
 {
     const struct bh_caller alice = caller_named(&f, "alice");
     const struct bh_counted_refusal what = {
@@ -248,7 +248,7 @@ verb_tenant_and_object_are_told(void **state)
 
 /* What was counted names its object where that is one. */
 static void
-the_only_object_is_told(void **state)
+the_only_object_is_recorded(void **state)
 {
     static const struct {
         const char *name;
@@ -290,7 +290,7 @@ the_only_object_is_told(void **state)
 
 /* A refused deed names what it was about where there is such a thing, and else nothing. */
 static void
-what_was_named_is_told(void **state)
+what_was_named_is_recorded(void **state)
 {
     static const struct {
         const char *name;
@@ -349,8 +349,8 @@ turn_away(uint32_t uid, enum bh_operation op)
     return bh_command_refused(&f.core, &stranger, &what);
 }
 
-/* However many numbers a user has: some have records of their own, the others one together, each
- * attempt is counted, and who is known keeps his places. */
+/* However many user ids an attacker has: some have records of their own, the others share one, each attempt
+ * is counted, and known callers keep their rows. */
 static void
 strangers_do_not_fill_the_log(void **state)
 {
@@ -387,7 +387,7 @@ one_stranger_is_one_kind(void **state)
 /* Whatever strangers show, the log grows by so much in a window and no more, and those who are
  * known keep their places. */
 static void
-credentials_of_nobody_take_no_place(void **state)
+credentials_of_no_user_take_no_row(void **state)
 {
     struct bh_refusals *refusals = &f.core.refusals;
     uint64_t before;
@@ -416,7 +416,7 @@ credentials_of_nobody_take_no_place(void **state)
     assert_false(sum.allowed);
 }
 
-/* Nor do those who may not enrol anybody, whoever it is. */
+/* Nor do principals that may not enrol an account, whichever it is. */
 static void
 nor_do_accounts(void **state)
 {
@@ -440,11 +440,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, refusals_begin, refusals_end),
     cmocka_unit_test_setup_teardown(nor_do_targets, refusals_begin, refusals_end),
     cmocka_unit_test_setup_teardown(nor_do_accounts, refusals_begin, refusals_end),
-    cmocka_unit_test_setup_teardown(credentials_of_nobody_take_no_place, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(credentials_of_no_user_take_no_row, refusals_begin, refusals_end),
     cmocka_unit_test_setup_teardown(no_refusal_says_allowed, refusals_begin, refusals_end),
-    cmocka_unit_test_setup_teardown(what_was_named_is_told, refusals_begin, refusals_end),
-    cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, refusals_begin, refusals_end),
-    cmocka_unit_test_setup_teardown(the_only_object_is_told, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(what_was_named_is_recorded, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_recorded, refusals_begin, refusals_end),
+    cmocka_unit_test_setup_teardown(the_only_object_is_recorded, refusals_begin, refusals_end),
     cmocka_unit_test_setup_teardown(a_full_table_loses_none, refusals_begin, refusals_end),
     cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, refusals_begin, refusals_end),
     cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, refusals_begin, refusals_end),

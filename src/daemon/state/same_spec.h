@@ -6,9 +6,9 @@
 
 #include "model/ids.h"
 
-/* Specifications sealed of late, so that one that the same principal submits again to the same
- * tenant is not sealed and stored again (docs/adr/0063-measured-against-before.md).  The
- * submitter learns nothing by it: no one else's texts are compared.  Bounded; owner thread. */
+/* Specifications sealed of late, so that one that the same principal submits again to the same tenant is not
+ * sealed and stored again (docs/adr/0063-measured-against-before.md).  The submitter learns nothing by it:
+ * only texts of the same submitter are compared.  Bounded; owner thread. */
 
 enum { BH_SAME_SPECS = 256 };
 

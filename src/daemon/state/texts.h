@@ -3,8 +3,8 @@
 
 #include "daemon/state/core.h"
 
-/* Sealed texts that the store keeps for tenants: specifications of jobs, commands that were added
- * to them, messages of nodes about them.  How many bytes each tenant's are is counted: the store
+/* Sealed texts that the store keeps for tenants: specifications of jobs, and commands that were
+ * added to them.  How many bytes each tenant's are is counted: the store
  * says so when it is first asked after a start, and what the open batch puts is added. */
 
 /* Put a text of the tenant, sealed, under its digest.  Results of put_text and count_texts. */

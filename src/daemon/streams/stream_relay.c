@@ -156,7 +156,7 @@ relay_deliver(struct relay_pair *pair)
     }
 }
 
-/* Our own last word; whatever stands half-sent before it is cut there anyway. */
+/* The relay's own last message; a frame that is half-sent before it is cut there anyway. */
 static void
 stream_relay_report_error(const struct relay_pair *pair, bh_rc rc, const char *why)
 {

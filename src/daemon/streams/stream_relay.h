@@ -6,9 +6,9 @@
 
 #include "api/request/owner.h"
 
-/* Carrying bytes between two sockets, in at most two small buffers: who does not read is not
- * read from.  The frames of wire/stream.h are looked at from the node's side only, to learn how
- * the stream ended. */
+/* Carrying bytes between two sockets, in at most two small buffers: the relay does not read from a socket
+ * whose peer does not read.  The frames of wire/stream.h are parsed on the node's side only, to learn how the
+ * stream ended. */
 
 #define BH_STREAM_RELAY_IDLE_NS (UINT64_C(8) * 3600 * BH_NS_PER_S)
 

@@ -47,8 +47,8 @@ bh_quota_counted(const struct bh_engine *engine, const struct quota *quota, cons
 
 /* ---- what is used ---- */
 
-/* Whether what others take could show who may be made to leave, or make another limit the first
- * that is met while somebody leaves anyway. */
+/* Whether the use of other tenants can decide which jobs may be preempted, or can make another limit the
+ * first that is met while a job leaves anyway. */
 static bool
 quota_any_preemptible(const struct bh_engine *engine)
 {

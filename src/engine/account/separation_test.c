@@ -3,13 +3,6 @@
 #include "base/attr.h"
 #include "engine/step/fixture_test.h"
 
-static bh_rc
-separation_test_set(struct bh_fixture *fixture, struct bh_ev_tenant tenant)
-{
-    tenant.limit = tenant.limit ? tenant.limit : BH_UNLIMITED;
-    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = tenant });
-}
-
 /* Organization 1 with departments 2 and 3 and projects 21 and 31; organization 9. */
 static void
 the_strongest_boundary_on_the_way_counts(void **state)
@@ -27,11 +20,16 @@ the_strongest_boundary_on_the_way_counts(void **state)
         { "two organizations", 21, 9, BH_BOUNDARY_FORTRESS },
         { "an unknown tenant", 21, 77, BH_BOUNDARY_FORTRESS },
     };
+    static const struct bh_ev_tenant added[] = {
+        { .tenant = { 9 }, .kind = BH_TENANT_ORGANIZATION, .limit = BH_UNLIMITED },
+        { .tenant = { 22 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT, .limit = BH_UNLIMITED },
+    };
     struct bh_fixture *fixture = bh_fixture_site(1);
 
-    separation_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 9 }, .kind = BH_TENANT_ORGANIZATION });
-    separation_test_set(
-        fixture, (struct bh_ev_tenant){ .tenant = { 22 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT });
+    for (size_t i = 0; i < BH_COUNT(added); i++)
+        assert_int_equal(
+            bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = added[i] }),
+            BH_OK);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(
             cases[i].name,

@@ -77,7 +77,7 @@ looking_often_changes_nothing(void **state)
 }
 
 static void
-nothing_fades_when_told_so(void **state)
+nothing_fades_with_an_unlimited_half_life(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
 
@@ -192,9 +192,12 @@ money_is_spent_by_the_price(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(weights_are_powers_of_two),     cmocka_unit_test(usage_fades_by_half),
-    cmocka_unit_test(looking_often_changes_nothing), cmocka_unit_test(nothing_fades_when_told_so),
-    cmocka_unit_test(shares_follow_weights),         cmocka_unit_test(a_budget_holds_until_the_next_period),
+    cmocka_unit_test(weights_are_powers_of_two),
+    cmocka_unit_test(usage_fades_by_half),
+    cmocka_unit_test(looking_often_changes_nothing),
+    cmocka_unit_test(nothing_fades_with_an_unlimited_half_life),
+    cmocka_unit_test(shares_follow_weights),
+    cmocka_unit_test(a_budget_holds_until_the_next_period),
     cmocka_unit_test(money_is_spent_by_the_price),
 };
 BH_TEST_MAIN(tests)

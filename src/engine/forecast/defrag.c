@@ -14,10 +14,10 @@ enum {
     SETTLED_MOST = 64, /* nodes for which all new places are looked for, of one candidate */
 };
 
-/* How much sooner one begins for whom no room is reserved. */
+/* How much sooner a job begins that has no reservation. */
 #define SOONER_NS (UINT64_C(3600) * 1000000000)
 
-/* Who waits, by one row of its SKU. */
+/* A pending job, by one row of its SKU. */
 struct defrag_request {
     struct bh_search base; /* none gone */
     const struct bh_need *need;
@@ -140,7 +140,7 @@ defrag_offers(const struct defrag_request *request, uint32_t slot)
                                   request->row);
 }
 
-/* Where the wanted partition is tried on the GPU, with those who move away. */
+/* Where the wanted partition is tried on the GPU, with the jobs that move away. */
 static uint32_t
 defrag_starts_on(const struct defrag_request *request, const struct bh_shift *shift, uint32_t gpu)
 {
@@ -196,7 +196,7 @@ defrag_add_member(const struct defrag_request *request, uint32_t node, struct bh
 
 /* ---- all of it ---- */
 
-/* Whether its places would be free without one of those who move. */
+/* Whether its placements would be free without one of the moves. */
 static bool
 defrag_is_needless(const struct defrag_request *request, const struct bh_shift *shift, uint32_t at)
 {
@@ -248,7 +248,7 @@ defrag_find_for_partition(struct defrag_request *request, uint32_t node, const s
     return found;
 }
 
-/* One member on some node: the cheapest where all who move find other places. */
+/* One member on some node: the cheapest where all moved jobs find other placements. */
 static bool
 defrag_find_for_one(struct defrag_request *request, const struct bh_shift *empty, struct bh_shift *best,
                     bool found)
@@ -328,7 +328,7 @@ defrag_find_shift(const struct bh_search *base, const struct bh_need *need, stru
     return found;
 }
 
-/* ---- who waits ---- */
+/* ---- the pending job ---- */
 
 /* What is gained when the job begins now. */
 static bh_part_ns

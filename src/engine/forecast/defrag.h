@@ -3,23 +3,22 @@
 
 #include "engine/step/engine.h"
 
-/* Defragmentation: a plan of moves after which a job that waits could begin, or room for
- * large jobs is joined.  A pure search; engine/preempt/move.h says who may be moved, what it costs,
- * and carries a plan out.
+/* Defragmentation: a plan of moves after which a pending job could begin, or free capacity is joined for
+ * large jobs.  A pure search; engine/preempt/move.h says which jobs may be moved and what that costs, and
+ * carries a plan out.
  *
- * For a job that waits (the first in order for whom it is worth it, of the first few): the
- * cheapest jobs whose places it could have and who all find other places.  It gains its
- * GPU-equivalents times how much sooner it begins, as far as room that is reserved for it
- * says (an hour where none is), and no longer than it runs.
+ * For a pending job (the first in order that gains enough, of the first few): move the cheapest jobs whose
+ * placements it could have and that all find other placements.  The gain is its GPU-equivalents times how
+ * much sooner it begins, as far as its reservation says (an hour where it has none), and no longer than it
+ * runs.
  *
- * For people: all jobs of a GPU that is cordoned (engine/forecast/defrag_leave.h).
+ * For operators: move all jobs of a GPU that is cordoned (engine/forecast/defrag_leave.h).
  *
- * For room: all jobs of one GPU, all of one node, or a single job move away, so that larger
- * jobs could begin (engine/forecast/defrag_join.h says how that is measured).  What grows of it, times
- * an hour, is gained.  It grows with each such plan, so that they come to an end.
+ * For capacity: move all jobs of one GPU, all of one node, or a single job, so that larger jobs could begin
+ * (engine/forecast/defrag_join.h says how that is measured).  The gain is the growth of that capacity, times
+ * an hour.  It grows with each such plan, so the plans come to an end.
  *
- * A plan is made only where the gain is worth the cost at the site's terms, and within the
- * hour's budget. */
+ * A plan is made only where the gain is worth the cost at the site's terms, and within the hour's budget. */
 
 /* What could begin afterwards, beside or instead of the job that waits. */
 struct bh_defrag_capacity {

@@ -166,7 +166,7 @@ bh_defrag_touched(const struct bh_shift *shift)
     return capacity;
 }
 
-/* ---- who could move away ---- */
+/* ---- jobs that could move away ---- */
 
 /* All jobs on a GPU, all on a node, or one job: slots, two of them 0. */
 struct idea {
@@ -210,7 +210,7 @@ struct ideas {
     uint32_t count;
 };
 
-/* Keep the idea where it could be worth it if those who move took no room elsewhere. */
+/* Keep the idea if it could be worth it when the moved jobs took no capacity elsewhere. */
 static void
 join_consider(const struct bh_engine *engine, struct ideas *ideas, struct idea idea)
 {

@@ -6,9 +6,9 @@
 
 /* What a plan brings about in a simulation: two futures of one present, without and with it.
  *
- * Saved is what those who wait at the beginning wait less, each times its GPU-equivalents;
- * who waits longer counts against it.  Who does not start as far as was played is taken to
- * start at its end. */
+ * Saved is the waiting time that jobs pending at the beginning save, each times its GPU-equivalents; a job
+ * that waits longer counts against it.  A job that does not start within the simulated time is taken to start
+ * at its end. */
 struct bh_defrag_verdict {
     int64_t saved_gpu_ms;
     uint64_t joined_gpu_ms; /* of a plan for no job: what the room that it joins is worth */

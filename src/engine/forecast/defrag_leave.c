@@ -4,7 +4,7 @@
 #include "engine/state/lease_time.h"
 #include "engine/state/slots.h"
 
-/* People said that it is to become empty, and somebody is on it. */
+/* An operator asked for an empty GPU, and a job is on it. */
 static bool
 is_to_be_left(const struct bh_engine *engine, const struct gpu *gpu)
 {

@@ -81,7 +81,7 @@ bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *plac
 
 /* ---- where to ---- */
 
-/* What decides who goes first: how much it holds. */
+/* Its size decides its turn: the largest goes first. */
 static uint64_t
 shift_size_of(const struct bh_engine *engine, uint32_t job)
 {

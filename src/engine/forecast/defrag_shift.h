@@ -6,7 +6,7 @@
 /* Jobs that are imagined moved together, and where to; without changing anything. */
 struct bh_shift {
     const struct bh_engine *engine;
-    uint32_t for_job;                  /* slot: who all this is for, or 0 */
+    uint32_t for_job;                  /* slot: the job that all moves are for, or 0 */
     uint32_t past;                     /* claims that are not minded: what is reserved for it */
     uint32_t avoid_gpu, excluded_node; /* GPU (id) and node (slot) that no job moves onto; 0 */
     uint32_t jobs[BH_MOVES_MAX];       /* slots */
@@ -31,14 +31,14 @@ bool bh_shift_empty(struct bh_shift *shift, uint32_t gpu);
 /* It stays (by its number in `jobs`). */
 void bh_shift_drop(struct bh_shift *shift, uint32_t at);
 
-/* What a search sees when they are gone, and those who have places take them. */
+/* What a search sees when the jobs are gone, and those with new placements have taken them. */
 void bh_shift_imagine(const struct bh_shift *shift, struct bh_search *search);
 
 /* A place is taken. */
 void bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *placement);
 
-/* Find new places for all of them, of the same sizes on the same GPU model, the largest
- * first.  False: somebody finds none. */
+/* Find a new placement for each of them, of the same size on the same GPU model, the largest first.  False:
+ * one of them finds none. */
 bool bh_shift_place(struct bh_shift *shift);
 
 /* As an event, with what is gained; false when the engine would not take it. */

@@ -65,7 +65,7 @@ work_lost_is_bounded(void **state)
     bh_fixture_close(site.fixture);
 }
 
-/* The largest finds its place first; nobody goes where somebody else is to go. */
+/* The largest job gets its placement first; no job moves to where another is to move. */
 static void
 all_find_places_of_their_own(void **state)
 {

@@ -311,7 +311,7 @@ series_advise_partitions(const struct bh_engine *engine, uint32_t profile, uint3
     return engine->core.settings.preshape && engine->core.shapes.ready[profile] != ready;
 }
 
-/* Profiles that no SKU has any more. */
+/* Profiles that are in no SKU. */
 static bool
 series_advise_gone(const struct bh_forecast_series *series, const struct bh_engine *engine, uint32_t profile,
                    struct bh_ev_advice *advice)

@@ -6,9 +6,9 @@
 
 /* The series of a site, and what the engine should know because of them.
  *
- * Beside the engine, not in it: series are observations, kept by the owner.  He lets them
- * observe the engine a few times a slot and hands it the OUTLOOK events that follow; those
- * are journalled, so replay needs no series.  Observed are
+ * Beside the engine, not in it: series are observations, kept by the owner.  The owner lets them observe the
+ * engine a few times a slot, and sends the engine the OUTLOOK events that follow; those are journalled, so
+ * replay needs no series.  Observed are
  *
  *   TENANT  each with a guarantee in GPU-equivalents: what it uses and waits for, with its
  *           subtree, in parts
@@ -16,8 +16,8 @@
  *   PARTITIONS  each MIG profile of a SKU: partitions in use and waited for
  *   NODE    what is in use on it, in parts
  *
- * A job that waits counts with what its SKU takes at least, for the first model in it that
- * there are GPUs of; suspended ones count, held ones do not. */
+ * A job that waits counts with what its SKU takes at least, for the first model in it that there are GPUs of;
+ * suspended ones count, held ones do not. */
 
 enum bh_forecast_of {
     BH_FORECAST_OF_TENANT,
@@ -63,8 +63,8 @@ struct bh_forecast_series {
 /* How many rows an engine's site takes now. */
 uint32_t bh_forecast_series_needed(const struct bh_engine *engine);
 
-/* Take the values at `now_ns`; what is not there any more loses its row.  Times before the
- * last are passed over.  `max` must be at least bh_forecast_series_needed(). */
+/* Take the values at `now_ns`; objects that no longer exist lose their row.  Times before the last are
+ * ignored.  `max` must be at least bh_forecast_series_needed(). */
 void bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_engine *engine,
                                 uint64_t now_ns);
 

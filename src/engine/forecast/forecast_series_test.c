@@ -142,7 +142,7 @@ a_guarantee_is_lent_when_its_use_is_known(void **state)
 }
 
 static void
-nothing_is_told_that_is_not_used(void **state)
+nothing_is_sent_that_is_not_used(void **state)
 {
     struct fixture_future *fixture_future = open_future();
 
@@ -265,7 +265,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_used_and_waited_for_is_seen),
     cmocka_unit_test(who_is_gone_has_no_series),
     cmocka_unit_test(a_guarantee_is_lent_when_its_use_is_known),
-    cmocka_unit_test(nothing_is_told_that_is_not_used),
+    cmocka_unit_test(nothing_is_sent_that_is_not_used),
     cmocka_unit_test(a_full_node_is_hot_and_cools),
     cmocka_unit_test(partitions_are_ready_for_what_comes_now_and_then),
     cmocka_unit_test(pools_grow_and_shrink_by_nodes),

@@ -55,7 +55,7 @@ future_notify_decision(struct bh_future *future, const struct bh_decision *decis
     future_notify(future, event);
 }
 
-/* Who is moved makes way by command, not by decision. */
+/* A moved job makes way by command, not by decision. */
 static void
 future_notify_moves(struct bh_future *future, const struct bh_ev_move *move)
 {

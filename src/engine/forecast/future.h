@@ -3,15 +3,13 @@
 
 #include "engine/step/engine.h"
 
-/* The engine played forward: what would happen if everybody behaved.
+/* The engine simulated forward: what happens if all jobs and nodes behave as assumed.
  *
- * A future plays time on an engine and changes it, so it is given a copy, never the
- * engine that rules.  Every effect is answered well and at once, but for those of nodes
- * that are down.  A job with a time limit ends at its limit.  A batch job without one is
- * assumed to run `assumed_ns`; one that has run longer already, as long again as it has.
- * Services and interactive jobs without a limit never end, held jobs are never released.
- * The same copy and options give the same future: there is no clock here, and no memory
- * but what the caller gave. */
+ * A future advances time on an engine and changes it, so it is given a copy, never the live engine.  Every
+ * effect succeeds at once, except those of nodes that are down.  A job with a time limit ends at its limit.
+ * A batch job without one is assumed to run `assumed_ns`; one that has run longer already, as long again as
+ * it has.  Services and interactive jobs without a limit never end, held jobs are never released.  The same
+ * copy and options give the same future: there is no clock here, and no memory but what the caller gave. */
 
 #define BH_FUTURE_ASSUMED_NS (UINT64_C(24) * 3600 * 1000000000)
 #define BH_FUTURE_HORIZON_NS (UINT64_C(366) * 24 * 3600 * 1000000000)
@@ -49,10 +47,10 @@ struct bh_future_options {
 
 /* Why a run came back. */
 enum bh_future_end {
-    BH_FUTURE_MORE,    /* the budget is used up: run it again to go on */
+    BH_FUTURE_MORE,    /* the budget is used up: run it again to continue */
     BH_FUTURE_FULL,    /* a table is full: grow the copy, set `engine`, run again */
     BH_FUTURE_DONE,    /* what was waited for has happened */
-    BH_FUTURE_QUIET,   /* nothing will happen any more */
+    BH_FUTURE_QUIET,   /* nothing more will happen */
     BH_FUTURE_HORIZON, /* nothing before the horizon */
     BH_FUTURE_ENDS
 };
@@ -80,8 +78,8 @@ struct bh_future {
 void bh_future_begin(struct bh_future *future, struct bh_engine *engine,
                      const struct bh_future_options *options);
 
-/* Let an event happen now, as somebody would do it.  Results of bh_engine_step;
- * `future->step.verdict` says why it is refused.  Its news are reported. */
+/* Apply an event now, as a request would.  Results of bh_engine_step; `future->step.verdict` says why it is
+ * refused.  Its news are reported. */
 BH_MUST_USE bh_rc bh_future_send(struct bh_future *future, const struct bh_event *event);
 
 /* Play on for at most `budget` steps.  With BH_FUTURE_FULL nothing was lost. */

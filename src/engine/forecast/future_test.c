@@ -150,7 +150,7 @@ an_overdue_job_goes_on(void **state)
 }
 
 static void
-preemption_is_foretold(void **state)
+preemption_is_predicted(void **state)
 {
     static const struct {
         const char *name;
@@ -197,7 +197,7 @@ preemption_is_foretold(void **state)
 }
 
 static void
-it_stops_where_it_is_told(void **state)
+it_stops_at_its_job_horizon_or_budget(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_submit held = future_test_whole(BH_PRIORITY_NORMAL, HOUR);
@@ -262,7 +262,7 @@ a_flood_is_played_whole(void **state)
     bh_fixture_close(fixture);
 }
 
-/* What stops may use its grace to the end, and says so; without the grace it is told again. */
+/* A job that stops may use its grace to the end, and says so; without the grace it gets the order again. */
 static void
 a_grace_is_waited_for(void **state)
 {
@@ -295,7 +295,7 @@ a_grace_is_waited_for(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Several that were told at one moment end at one moment: two jobs, or the members of one. */
+/* Jobs that were ordered to stop at one moment end at one moment: two jobs, or the members of one. */
 static void
 one_grace_ends_for_all(void **state)
 {
@@ -330,10 +330,14 @@ one_grace_ends_for_all(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(jobs_follow_one_another),   cmocka_unit_test(what_is_under_way_is_finished),
-    cmocka_unit_test(an_overdue_job_goes_on),    cmocka_unit_test(preemption_is_foretold),
-    cmocka_unit_test(it_stops_where_it_is_told), cmocka_unit_test(a_node_that_is_down_stays_down),
-    cmocka_unit_test(a_flood_is_played_whole),   cmocka_unit_test(a_grace_is_waited_for),
+    cmocka_unit_test(jobs_follow_one_another),
+    cmocka_unit_test(what_is_under_way_is_finished),
+    cmocka_unit_test(an_overdue_job_goes_on),
+    cmocka_unit_test(preemption_is_predicted),
+    cmocka_unit_test(it_stops_at_its_job_horizon_or_budget),
+    cmocka_unit_test(a_node_that_is_down_stays_down),
+    cmocka_unit_test(a_flood_is_played_whole),
+    cmocka_unit_test(a_grace_is_waited_for),
     cmocka_unit_test(one_grace_ends_for_all),
 };
 BH_TEST_MAIN(tests)

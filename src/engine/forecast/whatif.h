@@ -46,8 +46,8 @@ void bh_job_forecasts_close(struct bh_job_forecasts *forecasts, const struct bh_
 /* The job's row, or NULL. */
 const struct bh_job_forecast *bh_job_forecasts_find(const struct bh_job_forecasts *forecasts, bh_job_id job);
 
-/* The event by which the GPU gets no new work, and is otherwise as it is; jobs on it go on.
- * False: there is no such GPU. */
+/* The event by which the GPU gets no new work, and is otherwise as it is; jobs on it continue.  False: there
+ * is no such GPU. */
 bool bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *ret_event);
 
 /* What is different for a job. */
@@ -55,11 +55,11 @@ enum bh_difference_kind {
     BH_DIFF_CANCELLED, /* it ends, and would not have: cancelled, its tenant removed */
     BH_DIFF_SUSPENDED, /* it makes way, and would not have */
     BH_DIFF_REQUEUED,
-    BH_DIFF_NEVER, /* it does not start any more, as far as was played */
+    BH_DIFF_NEVER, /* it no longer starts, within the simulated time */
     BH_DIFF_LATER,
     BH_DIFF_EARLIER,
     BH_DIFF_STARTS, /* it starts, and would not have */
-    BH_DIFF_SPARED, /* it does not make way any more */
+    BH_DIFF_SPARED, /* it is no longer preempted */
     BH_DIFF_KINDS
 };
 extern const char *const bh_difference_names[BH_DIFF_KINDS];

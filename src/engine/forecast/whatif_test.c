@@ -112,7 +112,7 @@ whatif_test_limited(uint64_t parts)
 }
 
 static void
-changes_are_told(void **state)
+changes_are_reported(void **state)
 {
     static const struct {
         const char *name;
@@ -235,7 +235,7 @@ a_drained_gpu_is_what_it_was(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(changes_are_told),
+    cmocka_unit_test(changes_are_reported),
     cmocka_unit_test(the_same_twice_differs_in_nothing),
     cmocka_unit_test(a_new_job_has_an_outlook),
     cmocka_unit_test(a_drained_gpu_is_what_it_was),

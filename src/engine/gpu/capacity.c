@@ -348,7 +348,7 @@ bh_capacity_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t prof
     return profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
 }
 
-/* ---- who stands beside whom ---- */
+/* ---- neighbors ---- */
 
 /* `theirs`: the profile of what stands there. */
 static bool
@@ -389,7 +389,7 @@ capacity_beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t
     return true;
 }
 
-/* As capacity_beside_claims, for those who are imagined there. */
+/* As capacity_beside_claims, for jobs that are imagined there. */
 static bool
 capacity_beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
                        uint32_t *ret_neighbor)
@@ -452,7 +452,7 @@ capacity_is_claimed(const struct bh_engine *engine, const struct claim *claim, u
     return false;
 }
 
-/* Room on the node that is kept for those who want none near, or near whom none. */
+/* Capacity on the node that is reserved for jobs that want no neighbor, or that must not be near this one. */
 static bool
 capacity_apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
 {
@@ -472,7 +472,7 @@ capacity_apart_from_claims(const struct bh_search *search, uint32_t node, uint32
     return true;
 }
 
-/* As capacity_apart_from_claims, for those who are imagined there. */
+/* As capacity_apart_from_claims, for jobs that are imagined there. */
 static bool
 capacity_apart_from_taking(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
 {

@@ -10,16 +10,16 @@ enum { BH_VICTIMS_MAX = 32 };
 
 /* A place that is imagined taken. */
 struct bh_taking {
-    uint32_t job; /* slot: by whom */
+    uint32_t job; /* slot: of the holder */
     struct placement placement;
 };
 
 struct bh_search {
     const struct bh_engine *engine;
-    uint32_t tenant;        /* slot: who wants the room */
+    uint32_t tenant;        /* slot: the one that wants the capacity */
     uint32_t job;           /* slot: its own claim does not stand in its way; may be 0 */
     bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
-    bool past_claims;       /* imagine that no room is kept for anybody else */
+    bool past_claims;       /* imagine that no capacity is kept for other jobs */
     uint32_t past;          /* bit i: claim i does not stand in its way */
     bool past_hosts;        /* imagine that nodes have all the cores and memory one wants */
     uint64_t closed;        /* bit m: it must not go onto GPUs of model m */
@@ -31,7 +31,7 @@ struct bh_search {
     uint32_t gone[BH_VICTIMS_MAX]; /* jobs (slots) that are imagined gone, with all leases */
 };
 
-/* The claim of somebody else that stands in the way, or NULL. */
+/* The claim of another job that is in the way, or NULL. */
 const struct claim *bh_capacity_claim(const struct bh_search *search, uint32_t index);
 
 /* Whether every claim stands in the way of the search: a GPU with one is not free whole. */
@@ -49,8 +49,8 @@ bool bh_capacity_is_leaving(const struct bh_engine *engine, uint32_t lease);
 /* Whether the lease is imagined gone. */
 bool bh_capacity_is_gone(const struct bh_search *search, uint32_t lease);
 
-/* Whether no job need be asked to leave the GPU: it is reset once no job uses it, before it gives
- * anybody room. */
+/* Whether no job need be preempted from the GPU: it is reset once no job uses it, before it can hold another
+ * job. */
 bool bh_capacity_is_futile(const struct bh_engine *engine, uint32_t gpu);
 
 /* Whether one of these places is on such a GPU, and those imagined gone and that job (slot; 0:
@@ -86,7 +86,7 @@ bool bh_capacity_overlaps(const struct partition *partition, uint32_t profile, u
 bool bh_capacity_beside(const struct bh_search *search, uint32_t gpu, uint32_t profile,
                         uint32_t *ret_neighbor);
 
-/* Whether it may run on the node at all, beside those who want none near. */
+/* Whether it may run on the node at all, beside jobs that want no neighbor. */
 bool bh_capacity_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor);
 
 /* Whether a lease stands far enough from all others. */

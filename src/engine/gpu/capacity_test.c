@@ -5,7 +5,7 @@
 
 /* Do two tenants' small jobs come onto one GPU, onto one node? */
 static void
-boundaries_decide_who_stands_beside_whom(void **state)
+boundaries_decide_which_jobs_are_neighbors(void **state)
 {
     static const struct {
         const char *name;
@@ -74,7 +74,7 @@ a_sku_of_a_stronger_grade_is_not_served_by_mig(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(boundaries_decide_who_stands_beside_whom),
+    cmocka_unit_test(boundaries_decide_which_jobs_are_neighbors),
     cmocka_unit_test(a_whole_gpu_is_grade_b),
     cmocka_unit_test(a_sku_of_a_stronger_grade_is_not_served_by_mig),
 };

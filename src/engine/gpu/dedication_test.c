@@ -88,8 +88,8 @@ what_others_cannot_use_is_dedicated(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whoever is on the node keeps it, not only who is on the GPU that is meant; what has no limit
- * leaves when it will. */
+/* Any job on the node keeps it, not only those on the GPU that is wanted; a job without a limit leaves at an
+ * unknown time. */
 static void
 waiting_for_a_node_is_a_guess_without_limits(void **state)
 {

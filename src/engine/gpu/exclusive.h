@@ -7,9 +7,9 @@
  * driver_fixes.tbl has the reason.  On them a tenant gets new partitions while all leases there
  * are its own, and else only partitions that stand ready. */
 
-/* Whether a partition of the profile may be made or destroyed on the GPU for the searching tenant
- * (none: for no tenant yet), without those who are imagined gone; a share, which is made without
- * the driver, always.  False: `ret_neighbor` is the job (slot) of another tenant that is in the way. */
+/* Whether a partition of the profile may be made or destroyed on the GPU for the searching tenant (none: for
+ * no tenant yet), without the jobs that are imagined gone; a share, which is made without the driver, always.
+ * False: `ret_neighbor` is the job (slot) of another tenant that is in the way. */
 bool bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
                             uint32_t *ret_neighbor);
 

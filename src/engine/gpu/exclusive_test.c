@@ -70,7 +70,7 @@ a_fixed_driver_lets_both_run(void **state)
     bh_fixture_close(fixture);
 }
 
-/* What was made while nobody ran may be used by anybody. */
+/* An instance that was made while no job ran may be used by any tenant. */
 static void
 what_stands_ready_is_used(void **state)
 {
@@ -94,7 +94,7 @@ what_stands_ready_is_used(void **state)
     bh_fixture_close(fixture);
 }
 
-/* What could not be destroyed is not tried again while a tenant runs whom it is not for. */
+/* A failed destroy is not tried again while a job of another tenant runs. */
 static void
 a_stuck_partition_waits_too(void **state)
 {

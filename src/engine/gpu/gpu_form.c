@@ -7,7 +7,7 @@
 #include "engine/state/slots.h"
 #include "engine/state/wake.h"
 
-/* ---- who may use which models ---- */
+/* ---- tenants that may use a model ---- */
 
 /* Whether a limit of the tenant, or of one above it, allows none of the SKU. */
 static bool

@@ -3,24 +3,21 @@
 
 #include "engine/state/state_internal.h"
 
-/* The form that a tenant's boundary calls for: share, MIG instance or whole GPU
- * (model/gpu_form.h).
+/* The form that a tenant's boundary calls for: share, MIG instance or whole GPU (model/gpu_form.h).
  *
- * Who may use the GPUs of a model: the tenants without children (one with children counts
- * through them) that no limit keeps off them, their own or of one above: a limit of no
- * GPUs, of none of the model, or of none of each SKU that names the model.  The common
- * tenant of a model is the lowest that all of these and the asking tenant are at or below;
- * there may be none.
+ * The tenants that may use the GPUs of a model: those without children (one with children counts through
+ * them) that no limit keeps off them, their own or of one above: a limit of no GPUs, of none of the model, or
+ * of none of each SKU that names the model.  The common tenant of a model is the lowest that all of these and
+ * the asking tenant are at or below; there may be none.
  *
- * The boundary that counts for a tenant on a model is the strongest from it up to, not
- * including, the common tenant.  It says which form its jobs get of a GPU: the one it calls
- * for; a stronger one where the SKU does not offer that, where there is no room for that,
- * or where that blocks more (engine/place_find.c); a weaker one only where the SKU offers
- * nothing as strong: then the strongest that it offers, and those across the boundary stay
- * off the GPU.
+ * The boundary that counts for a tenant on a model is the strongest from it up to, not including, the common
+ * tenant.  It says which form its jobs get of a GPU: the one it calls for; a stronger one where the SKU does
+ * not offer that, where there is no room for that, or where that blocks more; a weaker
+ * one only where the SKU offers nothing as strong: then the strongest that it offers, and tenants across the
+ * boundary stay off the GPU.
  *
- * Common tenants are worked out when tenants or SKUs change; what is asked for a placement
- * is a walk up the tree. */
+ * Common tenants are worked out when tenants or SKUs change; what is asked for a placement is a walk up the
+ * tree. */
 
 /* Work out the common tenants anew. */
 void bh_gpu_form_recount(struct bh_engine *engine);

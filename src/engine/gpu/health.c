@@ -143,8 +143,8 @@ health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health 
     engine->hints.swept = engine->hints.settled = false;
 }
 
-/* Who meets a fault that may be the application's: the job on that partition, or on the GPU when it
- * is the only one. */
+/* The job that met a fault that may be the application's: the one on that partition, or on the GPU when it is
+ * the only one. */
 static uint64_t
 health_job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id only)
 {
@@ -264,7 +264,7 @@ health_recent_resets(const struct work *work, const struct gpu_health *health)
     return recent;
 }
 
-/* Whether somebody has or gets a partition of it. */
+/* Whether a job has or gets a partition of it. */
 static bool
 health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
 {
@@ -275,7 +275,7 @@ health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
     return false;
 }
 
-/* Destroy what is idle.  True: nothing stands any more, but what would not go. */
+/* Destroy what is idle.  True: nothing is left, except what could not be destroyed. */
 static bool
 health_empty(struct work *work, uint32_t slot)
 {

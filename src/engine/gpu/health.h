@@ -3,13 +3,13 @@
 
 #include "engine/state/work_internal.h"
 
-/* A GPU's health: what becomes of it, and of those who hold it, after a fault.
+/* A GPU's health: what becomes of it, and of the jobs that hold it, after a fault.
  *
- * A table of (state, what is to be done) says what state follows.  From there a GPU goes its
- * way by itself: it is emptied, reset by its node, tested, watched for a while (burn-in) and
- * given back.  A reset that fails is tried again after a while, longer each time; one that
- * would be the third within a day is not made: the GPU stays in quarantine until an operator
- * clears it.  Leases end one by one as decisions, exactly those that the fault touched. */
+ * A table of (state, what is to be done) says what state follows.  From there a GPU goes its way by itself:
+ * it is emptied, reset by its node, tested, watched for a while (burn-in) and given back.  A reset that fails
+ * is tried again after a while, longer each time; one that would be the third within a day is not made: the
+ * GPU stays in quarantine until an operator clears it.  Leases end one by one as decisions, exactly those
+ * that the fault touched. */
 
 #define BH_HEALTH_DAY_NS 86400000000000ull
 #define BH_HEALTH_RETRY_NS 30000000000ull /* after the first reset that failed; then doubled */
@@ -27,8 +27,8 @@ void bh_health_serviced(struct work *work, const struct bh_ev_serviced *answer);
 /* People say that it is well again: it is tested and watched before it gets work. */
 void bh_health_clear(struct work *work, uint32_t gpu);
 
-/* Go on with those that wait to be emptied, reset or tested; at a tick also with those whose
- * time has come. */
+/* Continue with GPUs that wait to be emptied, reset or tested; at a tick also with those whose time has
+ * come. */
 void bh_health_advance(struct work *work, bool tick);
 
 /* Why the lease cannot stay where it is, by faults of its GPUs; NONE: it can. */

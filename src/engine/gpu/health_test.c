@@ -212,7 +212,7 @@ resets_that_fail_are_tried_later_each_time(void **state)
 }
 
 static void
-what_cannot_be_reset_here_waits_for_people(void **state)
+what_cannot_be_reset_here_waits_for_an_operator(void **state)
 {
     struct bh_fixture *fixture = health_test_open_site(1);
 
@@ -293,7 +293,7 @@ three_jobs_make_an_applications_fault_the_gpus(void **state)
         hit(fixture, jobs[0], BH_ENDS_NOBODY, BH_THEN_COUNT); /* one job alone is itself to blame */
     hit(fixture, jobs[1], BH_ENDS_NOBODY, BH_THEN_COUNT);
     assert_int_equal(health_test_health(fixture, 1), BH_HEALTH_OK);
-    health_test_fault(fixture, 1, BH_ENDS_NOBODY, BH_THEN_COUNT); /* nobody knows whose */
+    health_test_fault(fixture, 1, BH_ENDS_NOBODY, BH_THEN_COUNT); /* it is unknown whose */
     assert_int_equal(health_test_health(fixture, 1), BH_HEALTH_OK);
     hit(fixture, jobs[2], BH_ENDS_NOBODY, BH_THEN_COUNT);
     assert_int_equal(health_test_health(fixture, 1), BH_HEALTH_DRAINING);
@@ -367,7 +367,7 @@ a_reboot_is_a_reset_that_was_due(void **state)
     bh_fixture_close(fixture);
 }
 
-/* The ledger has all time that a GPU was no use for anybody as unusable. */
+/* The ledger counts all time in which no job could use a GPU as unusable. */
 static void
 time_under_repair_is_unusable(void **state)
 {
@@ -385,7 +385,7 @@ time_under_repair_is_unusable(void **state)
 }
 
 static void
-faults_of_nobody_are_refused(void **state)
+faults_of_unknown_gpus_are_refused(void **state)
 {
     struct bh_fixture *fixture = health_test_open_site(2);
     uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
@@ -431,7 +431,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_gpus_go_on),
     cmocka_unit_test(a_drain_waits_for_what_runs),
     cmocka_unit_test(resets_that_fail_are_tried_later_each_time),
-    cmocka_unit_test(what_cannot_be_reset_here_waits_for_people),
+    cmocka_unit_test(what_cannot_be_reset_here_waits_for_an_operator),
     cmocka_unit_test(the_third_reset_within_a_day_is_not_made),
     cmocka_unit_test(resets_of_other_days_do_not_count),
     cmocka_unit_test(a_test_that_fails_is_a_reason_for_another_reset),
@@ -440,7 +440,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_reboot_closes_the_node_until_it_is_over),
     cmocka_unit_test(a_reboot_is_a_reset_that_was_due),
     cmocka_unit_test(time_under_repair_is_unusable),
-    cmocka_unit_test(faults_of_nobody_are_refused),
+    cmocka_unit_test(faults_of_unknown_gpus_are_refused),
     cmocka_unit_test(no_fault_makes_a_gpu_better),
 };
 BH_TEST_MAIN(tests)

@@ -47,7 +47,7 @@ host_stays_in_memory(const struct bh_search *search, uint32_t slot)
     return job->contract == BH_CONTRACT_SUSPEND && bh_gang_all(engine, lease->job, LEASE_RUNNING);
 }
 
-/* What those give back who are imagined gone.  A lease is met at its first partition. */
+/* What jobs give back that are imagined gone.  A lease is met at its first partition. */
 static void
 host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
@@ -82,7 +82,7 @@ host_charge_claim(const struct bh_engine *engine, const struct claim *claim, uin
     left->memory_mib -= each.memory_mib * members;
 }
 
-/* What the members of those will take who are imagined there. */
+/* What the members of jobs will take that are imagined there. */
 static void
 host_charge_taking(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
@@ -124,8 +124,8 @@ host_left_now(const struct bh_search *search, uint32_t slot)
     return left;
 }
 
-/* A job that has room beside those who are there now, and beside a reservation when its time has
- * come, has room throughout. */
+/* A job that has capacity beside the present jobs, and beside a reservation when its time has come, has
+ * capacity throughout. */
 static struct host_amounts
 host_left_throughout(const struct bh_search *search, uint32_t slot)
 {
@@ -204,35 +204,67 @@ host_has_model(const struct bh_engine *engine, const struct node *node, uint32_t
     return false;
 }
 
+/* What a submission asks of the nodes, for each member. */
+struct host_asked {
+    uint32_t cpu_milli, memory_mib, gang;
+};
+
+/* The most memory is that of nodes with cores enough: what a node has that lacks cores is no reason. */
+static struct bh_reason
+host_never(const struct bh_engine *engine, uint32_t sku, const struct host_asked *asked)
+{
+    uint32_t most_cpu_milli = 0, most_memory_mib = 0;
+    uint64_t by_cores = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);) {
+        const struct node *node = node_at(engine, slot);
+        uint32_t members = host_times(node->cpu_milli, asked->cpu_milli, node->cpu_milli);
+
+        if (!host_has_model(engine, node, sku))
+            continue;
+        by_cores += members;
+        most_cpu_milli = node->cpu_milli > most_cpu_milli ? node->cpu_milli : most_cpu_milli;
+        if (members > 0 && node->memory_mib > most_memory_mib)
+            most_memory_mib = node->memory_mib;
+    }
+    if (by_cores < asked->gang)
+        return (struct bh_reason){ .code = BH_REASON_NEVER_CORES,
+                                   .wanted = asked->cpu_milli,
+                                   .limit = most_cpu_milli };
+    return (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
+                               .wanted = asked->memory_mib,
+                               .limit = most_memory_mib };
+}
+
+struct bh_reason
+bh_host_why_never(const struct bh_engine *engine, uint32_t job)
+{
+    const struct job *of = job_at(engine, job);
+
+    return host_never(engine, of->sku, &(struct host_asked){ of->cpu_milli, of->memory_mib, of->gang });
+}
+
 bool
 bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
                      struct bh_reason *ret_why)
 {
-    struct host_amounts each = { submit->cpu_milli, submit->memory_mib }, most = { 0, 0 };
-    uint64_t members = 0, gang = submit->gang ? submit->gang : 1;
+    struct host_asked asked = { submit->cpu_milli, submit->memory_mib, submit->gang ? submit->gang : 1 };
+    struct host_amounts each = { asked.cpu_milli, asked.memory_mib };
     uint32_t sku = sku_find(engine, submit->sku.v);
-    bool cores = false;
+    bool known = false;
+    uint64_t members = 0;
 
-    for (uint32_t slot = 0; sku && members < gang && bh_slot_next(engine, TABLE_NODE, &slot);) {
+    for (uint32_t slot = 0; sku && members < asked.gang && bh_slot_next(engine, TABLE_NODE, &slot);) {
         const struct node *node = node_at(engine, slot);
 
         if (!host_has_model(engine, node, sku))
             continue;
         members += host_members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
-        cores = cores || !node->cpu_milli || node->cpu_milli >= each.cpu_milli;
-        most.cpu_milli = node->cpu_milli > most.cpu_milli ? node->cpu_milli : most.cpu_milli;
-        most.memory_mib = node->memory_mib > most.memory_mib ? node->memory_mib : most.memory_mib;
+        known = known || node->cpu_milli || node->memory_mib;
     }
-    if (members >= gang || (most.cpu_milli == 0 && most.memory_mib == 0))
+    if (members >= asked.gang || !known)
         return true;
-    if (cores)
-        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
-                                       .wanted = each.memory_mib,
-                                       .limit = most.memory_mib };
-    else
-        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_CORES,
-                                       .wanted = each.cpu_milli,
-                                       .limit = most.cpu_milli };
+    *ret_why = host_never(engine, sku, &asked);
     return false;
 }
 
@@ -326,7 +358,7 @@ host_held_on(const struct bh_engine *engine, uint32_t node)
     return held;
 }
 
-/* A node's memory also holds those who have no partitions: for them there is but the sum. */
+/* A node's memory also holds jobs without partitions: they count in the sum only. */
 bool
 bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
 {

@@ -24,6 +24,10 @@ uint32_t bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uin
 bool bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
                           struct bh_reason *ret_why);
 
+/* Why the nodes that have GPUs of its SKU's models could not hold all members of the job (slot) even if they
+ * were empty: NEVER_CORES or NEVER_MEMORY. */
+struct bh_reason bh_host_why_never(const struct bh_engine *engine, uint32_t job);
+
 /* Whether the job is one that stays, a service or interactive, not a batch job. */
 bool bh_host_lasts(const struct job *job);
 

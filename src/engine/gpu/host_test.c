@@ -66,6 +66,46 @@ host_test_node(const struct bh_fixture *fixture)
     return node_at(fixture->engine, node_find(fixture->engine, 1));
 }
 
+/* Two nodes: the first has the most cores, the second the most memory. */
+static void
+the_most_is_of_a_node_that_could_hold_it(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t cpu_milli, memory_mib, gang;
+        enum bh_reason_code why; /* NONE: it could be held */
+        uint32_t limit;
+    } cases[] = {
+        { "on the first", 8000, 1000, 1, BH_REASON_NONE, 0 },
+        { "on the second", 1000, 8000, 1, BH_REASON_NONE, 0 },
+        { "the memory beside the cores", 8000, 4000, 1, BH_REASON_NEVER_MEMORY, 1000 },
+        { "more memory than any", 500, 9000, 1, BH_REASON_NEVER_MEMORY, 8000 },
+        { "more cores than any", 9000, 500, 1, BH_REASON_NEVER_CORES, 8000 },
+        { "cores for two of three", 4000, 0, 3, BH_REASON_NEVER_CORES, 8000 },
+    };
+    struct bh_fixture *fixture = site_with(8000, 1000);
+
+    bh_fixture_h100s(fixture, 2, 9, 1);
+    bh_fixture_must_send(fixture,
+                         &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 2 }, true, 1000, 8000 } });
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_ev_submit submit = taking(21, cases[i].cpu_milli, cases[i].memory_mib);
+        struct bh_reason why = { .code = BH_REASON_NONE };
+
+        submit.gang = cases[i].gang;
+        BH_CHECK_EQ(cases[i].name, bh_host_accepts_ever(fixture->engine, &submit, &why), !cases[i].why);
+        BH_CHECK_EQ(cases[i].name, why.code, cases[i].why);
+        BH_CHECK_EQ(cases[i].name, why.limit, cases[i].limit);
+        if (!cases[i].why)
+            continue;
+        why = bh_fixture_why(fixture, bh_fixture_submit(fixture, submit));
+        BH_CHECK_EQ(cases[i].name, why.code, cases[i].why);
+        BH_CHECK_EQ(cases[i].name, why.limit, cases[i].limit);
+    }
+    bh_fixture_close(fixture);
+    BH_CHECK_DONE();
+}
+
 /* Frozen processes use no cores, but their memory. */
 static void
 who_is_suspended_stays_in_memory(void **state)
@@ -113,7 +153,7 @@ a_suspended_gang_goes_on(void **state)
 
 /* Nor does it help to suspend those who hold the memory that is missing. */
 static void
-nobody_is_suspended_for_memory_in_vain(void **state)
+no_job_is_suspended_for_memory_in_vain(void **state)
 {
     struct bh_fixture *fixture = site_with(4000, 4000);
     struct bh_ev_submit low = taking(21, 100, 3000), high = taking(21, 100, 3000);
@@ -189,9 +229,10 @@ a_node_that_shrinks_gets_nothing_more(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_node_gives_no_more_than_it_has),
+    cmocka_unit_test(the_most_is_of_a_node_that_could_hold_it),
     cmocka_unit_test(who_is_suspended_stays_in_memory),
     cmocka_unit_test(a_suspended_gang_goes_on),
-    cmocka_unit_test(nobody_is_suspended_for_memory_in_vain),
+    cmocka_unit_test(no_job_is_suspended_for_memory_in_vain),
     cmocka_unit_test(who_holds_the_cores_makes_way),
     cmocka_unit_test(members_of_a_gang_take_each_their_own),
     cmocka_unit_test(a_node_that_shrinks_gets_nothing_more),

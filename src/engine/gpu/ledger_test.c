@@ -20,7 +20,7 @@ a_lease_is_metered_from_carved_to_ended(void **state)
     uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
     struct bh_tenant_view view;
 
-    fixture->now_ns += 500; /* carving: nobody's */
+    fixture->now_ns += 500; /* carving: charged to none */
     bh_fixture_finish_effects(fixture);
     fixture->now_ns += 10000;
     bh_fixture_exit_job(fixture, job, 0);
@@ -52,7 +52,7 @@ sums(const struct bh_fixture *fixture)
 }
 
 static void
-end_told(struct bh_fixture *fixture, uint64_t job, enum bh_end_cause cause, uint64_t late_ns)
+end_late(struct bh_fixture *fixture, uint64_t job, enum bh_end_cause cause, uint64_t late_ns)
 {
     struct bh_event ended = { .kind = BH_EV_ENDED };
 
@@ -65,7 +65,7 @@ end_told(struct bh_fixture *fixture, uint64_t job, enum bh_end_cause cause, uint
 
 /* What was shown as used while its node was there is used, whatever the node says later. */
 static void
-an_end_told_late_takes_nothing_back(void **state)
+an_end_reported_late_takes_nothing_back(void **state)
 {
     static const uint64_t late_ns[] = { 0, 4000, 20000 };
 
@@ -76,7 +76,7 @@ an_end_told_late_takes_nothing_back(void **state)
         fixture->now_ns += 1000000;
         job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
         fixture->now_ns += 14000;
-        end_told(fixture, job, BH_END_EXITED, late_ns[i]);
+        end_late(fixture, job, BH_END_EXITED, late_ns[i]);
         BH_CHECK_EQ("compute", ledger_test_tenant(fixture, 21).compute_ns, 600 * 14000);
         BH_CHECK_EQ("memory", ledger_test_tenant(fixture, 21).memory_ns, 525 * 14000);
         sums(fixture);
@@ -85,8 +85,8 @@ an_end_told_late_takes_nothing_back(void **state)
     BH_CHECK_DONE();
 }
 
-/* While its node is away a lease is nobody's; its tenant had it until the end that the node then
- * says, or has it still.  It ran for 10 us before and the node was away for 4 us. */
+/* While its node is away a lease is charged to none; its tenant had it until the end that the node then
+ * reports, or still has it.  It ran for 10 us before and the node was away for 4 us. */
 static void
 a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
 {
@@ -122,7 +122,7 @@ a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
         BH_CHECK_EQ(cases[i].name, ledger_test_gpu(fixture, 1).causes[BH_UNUSABLE_UNHEARD].compute, 600);
         bh_fixture_node(fixture, 1, false); /* said again is said once */
         if (cases[i].cause != BH_END_NONE)
-            end_told(fixture, job, cases[i].cause, cases[i].late);
+            end_late(fixture, job, cases[i].cause, cases[i].late);
         bh_fixture_node(fixture, 1, true);
         after = sums(fixture);
         BH_CHECK_EQ(cases[i].name, ledger_test_tenant(fixture, 21).compute_ns, 600 * cases[i].metered);
@@ -139,8 +139,8 @@ a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
     BH_CHECK_DONE();
 }
 
-/* A START that was ordered, and the node went for 4 us: it failed, or its job ended before its
- * start was told.  Carved, and charged, 10 us before the node went. */
+/* A START was ordered, and the node went away for 4 us: the start failed, or the job ended before its start
+ * was reported.  Carved, and charged, 10 us before the node went away. */
 static void
 what_never_began_is_metered_as_long_as_the_node_says(void **state)
 {
@@ -172,7 +172,7 @@ what_never_began_is_metered_as_long_as_the_node_says(void **state)
                                                .outcome = BH_OUTCOME_FAILED,
                                                .at_ns = cases[i].late ? fixture->now_ns - cases[i].late : 0 };
         if (cases[i].ended)
-            end_told(fixture, job, cases[i].cause, cases[i].late);
+            end_late(fixture, job, cases[i].cause, cases[i].late);
         else
             bh_fixture_must_send(fixture, &failed);
         BH_CHECK_EQ(cases[i].name, bh_fixture_job(fixture, job).ended_ns, fixture->now_ns - cases[i].late);
@@ -187,7 +187,7 @@ what_never_began_is_metered_as_long_as_the_node_says(void **state)
 
 /* And its times are the node's. */
 static void
-times_told_late_are_the_nodes(void **state)
+times_reported_late_are_the_nodes(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
@@ -383,10 +383,10 @@ rows_never_go_down(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lease_is_metered_from_carved_to_ended),
-    cmocka_unit_test(an_end_told_late_takes_nothing_back),
+    cmocka_unit_test(an_end_reported_late_takes_nothing_back),
     cmocka_unit_test(a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says),
     cmocka_unit_test(what_never_began_is_metered_as_long_as_the_node_says),
-    cmocka_unit_test(times_told_late_are_the_nodes),
+    cmocka_unit_test(times_reported_late_are_the_nodes),
     cmocka_unit_test(all_time_is_accounted_for),
     cmocka_unit_test(layouts_leave_idle_and_unusable_parts),
     cmocka_unit_test(gpus_that_get_no_work_are_unusable),

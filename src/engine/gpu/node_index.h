@@ -4,15 +4,15 @@
 #include "engine/pack/pack.h"
 #include "engine/state/state_internal.h"
 
-/* Nodes as a stock of whole GPUs with cores and memory: how good each is for a job, and the
- * best at once, by the packing index (engine/pack/pack.h, policy bulkhead).
+/* Nodes as a stock of whole GPUs with cores and memory: how good each is for a job, and the best at once, by
+ * the packing index (engine/pack/pack.h, policy bulkhead).
  *
- * What jobs ask for is state: core.demand follows from submissions.  The index is not: it
- * stands in the block as a hint and is made from the state, so that engines of equal state
- * answer alike, however they came to it.  It knows what nodes have and nothing of room that
- * is kept for somebody, of boundaries or links: the finder looks after those.
+ * The demand of jobs is state: core.demand follows from submissions.  The index is not: it lies in the block
+ * as a hint and is made from the state, so that engines of equal state answer alike, however they came to it.
+ * It knows what nodes have.  It knows nothing of capacity that is kept for a job, of boundaries or of links:
+ * the finder checks those.
  *
- * Partitions of GPUs that are carved are not in it: engine/gpu/pool.h has the like for them. */
+ * Partitions of divided GPUs are not in it: engine/gpu/pool.h has an index for them. */
 
 /* Bytes that the index takes in the block. */
 uint64_t bh_node_index_bytes(const struct bh_engine_caps *caps);

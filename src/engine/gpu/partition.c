@@ -130,7 +130,7 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
     return slot;
 }
 
-/* ---- who pays for it ---- */
+/* ---- the tenant that is charged ---- */
 
 /* From now on its tenant; where its node cannot be heard, no tenant yet. */
 static void
@@ -372,7 +372,7 @@ bh_partition_set_stuck(struct work *work, uint32_t slot)
     partition->waiting = 0;
     partition->order = 0;
     if (!partition->stuck && gpu->claimed)
-        bh_wake_queue(work->engine); /* it may stand in room that is kept for somebody */
+        bh_wake_queue(work->engine); /* it may lie in capacity that is kept for a job */
     gpu->stuck += !partition->stuck;
     partition->stuck = 1;
     if (!bh_partition_is_given_up(work->engine, slot))

@@ -45,21 +45,19 @@ void bh_partition_set_lost(struct work *work, uint32_t partition);
  * a while, and when its node or GPU comes back. */
 void bh_partition_set_stuck(struct work *work, uint32_t partition);
 
-/* Its scrub failed: what the last tenant left may still be there.  No job gets the place; the
- * partition is tried again with growing pauses, BH_UNCLEAN_TRIES times, and then not before
- * somebody asks for it (bh_partition_retry). */
+/* Its scrub failed: the last tenant's bytes may still be there.  No job gets the partition; its scrub is
+ * tried again with growing pauses, BH_UNCLEAN_TRIES times, and then only on request (bh_partition_retry). */
 enum { BH_UNCLEAN_TRIES = 6 };
 void bh_partition_set_unclean(struct work *work, uint32_t partition);
 
-/* A carved decided that is unclean and has no lease any more is kept, as one that could not be
- * destroyed. */
+/* An unclean partition that has no lease is kept, like one that could not be destroyed. */
 void bh_partition_quarantine(struct work *work, uint32_t partition);
 
 /* The unclean partitions of a GPU are tried again like any other that is stuck.  An operator asks
  * for it; today by taking a GPU's cordon off. */
 void bh_partition_retry(struct work *work, uint32_t gpu);
 
-/* Whether a stuck decided is left alone until somebody asks for it. */
+/* Whether a stuck partition is left alone until a retry is requested. */
 bool bh_partition_is_given_up(const struct bh_engine *engine, uint32_t partition);
 
 /* When a tick should try the GPU's stuck partitions again, or UINT64_MAX. */

@@ -107,7 +107,7 @@ what_cannot_be_destroyed_is_tried_again_after_a_while(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Memory of a partition that could not be scrubbed: its place is nobody's. */
+/* Memory of a partition that could not be scrubbed: no job gets its placement. */
 static void
 an_unclean_partition_is_kept_from_everybody(void **state)
 {

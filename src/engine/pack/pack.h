@@ -31,7 +31,7 @@ enum bh_pack_policy {
     BH_PACK_BESTFIT,  /* least left over, as facts of FGD's artifact define it */
     BH_PACK_FGD,      /* fragmentation gradient descent (Weng et al., ATC'23), with its
                          artifact's order of ties */
-    BH_PACK_BULKHEAD, /* ours */
+    BH_PACK_BULKHEAD, /* Bulkhead's own */
     BH_PACK_POLICIES
 };
 extern const char *const bh_pack_policy_names[BH_PACK_POLICIES];
@@ -93,8 +93,8 @@ void bh_pack_prepare(struct bh_pack *pack);
 /* The best place for the shape.  False: no node has room. */
 bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement);
 
-/* For who imitates a program that rounds: whether placing the shape on these GPUs of a node,
- * which gains nothing by FGD's measure, seems a loss there.  It costs the place a point. */
+/* For a caller that imitates a program that rounds: whether placing the shape on these GPUs of a node, which
+ * gains nothing by FGD's measure, seems a loss there.  It costs the node a point. */
 struct bh_pack_rounding {
     bool (*seems_loss)(const void *self, const struct bh_pack_node *left, const struct bh_pack_shape *want,
                        uint32_t gpus);

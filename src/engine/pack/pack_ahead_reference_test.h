@@ -18,7 +18,7 @@ struct ahead_nodes {
 struct ahead {
     struct world *world;
     struct ahead_nodes *nodes[3];
-    int64_t levels[3][WORLD_SHAPES + 1][101]; /* by whose cores there are; last: nobody's */
+    int64_t levels[3][WORLD_SHAPES + 1][101]; /* by whose cores there are; last: of no job */
     int64_t placed;
     int64_t level[3];
 };

@@ -35,7 +35,7 @@ pack_kind_test_expect(struct bh_pack *pack, uint64_t models)
 }
 
 static void
-models_are_told_apart_by_shapes(void **state)
+models_differ_by_shapes(void **state)
 {
     struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
 
@@ -143,8 +143,8 @@ trees_of_many_kinds_fit_the_stride(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(models_are_told_apart_by_shapes), cmocka_unit_test(the_last_kind_takes_the_rest),
-    cmocka_unit_test(seats_are_all_different),         cmocka_unit_test(kinds_compete_after_prices),
-    cmocka_unit_test(other_policies_have_one_kind),    cmocka_unit_test(trees_of_many_kinds_fit_the_stride),
+    cmocka_unit_test(models_differ_by_shapes),      cmocka_unit_test(the_last_kind_takes_the_rest),
+    cmocka_unit_test(seats_are_all_different),      cmocka_unit_test(kinds_compete_after_prices),
+    cmocka_unit_test(other_policies_have_one_kind), cmocka_unit_test(trees_of_many_kinds_fit_the_stride),
 };
 BH_TEST_MAIN(tests)

@@ -35,8 +35,7 @@ static const struct {
     struct bh_pack_shape shape;
     uint32_t node[BH_PACK_POLICIES], gpus[BH_PACK_POLICIES];
 } cases[] = {
-    /* Best fit takes the GPU with least left; FGD the one whose rest nobody expected wants.
-     */
+    /* Best fit takes the GPU with least left; FGD the one whose rest fits no expected job. */
     { "a tenth goes to the scraps", { 4000, 1000, 1, 420, 1 }, { 2, 2, 2 }, { 2, 1, 1 } },
     { "a half fills the half", { 4000, 1000, 1, 2100, 1 }, { 1, 1, 1 }, { 2, 2, 2 } },
     { "a GPU where another is broken", { 4000, 1000, 1, 4200, 1 }, { 1, 1, 1 }, { 1, 1, 1 } },
@@ -59,7 +58,7 @@ pack_policy_test_open_index(enum bh_pack_policy policy)
 }
 
 static void
-places_are_as_told(void **state)
+placements_are_as_given(void **state)
 {
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES; p++) {
         struct bh_pack *pack = pack_policy_test_open_index(p);
@@ -85,7 +84,7 @@ every_policy_has_a_name(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(first_gpus_are_the_lowest),
-    cmocka_unit_test(places_are_as_told),
+    cmocka_unit_test(placements_are_as_given),
     cmocka_unit_test(every_policy_has_a_name),
 };
 BH_TEST_MAIN(tests)

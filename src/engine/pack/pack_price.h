@@ -3,14 +3,13 @@
 
 #include "engine/pack/pack_internal.h"
 
-/* What GPUs of scarce models cost those who could use others.
+/* The price of GPUs of scarce models for jobs that could use others.
  *
- * Some expected shapes take only a set of models.  A set's scarcity is its share of the
- * demand for GPUs, over its share of the GPUs that are free: 1 where all sets would run out
- * together, more where this one runs out first.  A model's level is the sum over the sets
- * it is in; a shape pays for each GPU-full it asks for level times BH_PACK_PRICE points of
- * score.  Levels move in steps, and are worked out anew after every so many placements, so
- * that a run sees a few dozen changes. */
+ * Some expected shapes take only a set of models.  A set's scarcity is its share of the demand for GPUs, over
+ * its share of the GPUs that are free: 1 where all sets would run out together, more where this one runs out
+ * first.  A model's level is the sum over the sets it is in; a shape pays for each GPU-full it asks for level
+ * times BH_PACK_PRICE points of score.  Levels move in steps, and are worked out anew after every so many
+ * placements, so that a run sees a few dozen changes. */
 
 enum {
     BH_PACK_LEVEL_ONE = 64,        /* level of scarcity 1 */

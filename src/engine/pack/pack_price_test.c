@@ -117,7 +117,7 @@ too_many_sets_are_left_out(void **state)
     free(pack);
 }
 
-/* What nobody can have makes nothing dear. */
+/* Shapes that no job can have raise no price. */
 static void
 impossible_shapes_are_no_demand(void **state)
 {

@@ -19,7 +19,7 @@ fit_score(const struct world *world, const struct bh_pack_node *node, const stru
     return 100 - (points + 128000LL * 8 * BH_GPU_PARTS - 1) / (128000LL * 8 * BH_GPU_PARTS);
 }
 
-/* FGD's artifact works with doubles, which round: told to the index as its rounding. */
+/* FGD's artifact works with doubles, which round: the index gets that as its rounding. */
 static int64_t
 fgd_score(const struct world *world, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
           uint32_t gpus)

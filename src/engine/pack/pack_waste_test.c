@@ -84,7 +84,7 @@ choices_are_by_gpu(void **state)
 
 /* Of 100 shares of a quarter none fits 24 hundredths. */
 static void
-what_nobody_may_use_is_waste(void **state)
+what_no_job_may_use_is_waste(void **state)
 {
     struct bh_pack *pack = pack_waste_test_open_index(&other_model);
 
@@ -132,7 +132,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(halves_fill_a_gpu),
     cmocka_unit_test(pairs_need_two_free_gpus),
     cmocka_unit_test(choices_are_by_gpu),
-    cmocka_unit_test(what_nobody_may_use_is_waste),
+    cmocka_unit_test(what_no_job_may_use_is_waste),
     cmocka_unit_test(larger_nodes_are_not_covered),
 };
 BH_TEST_MAIN(tests)

@@ -6,11 +6,11 @@
 
 /* What is held and claimed of what a limit or a guarantee counts, in what a search imagines. */
 
-/* What is counted, and of whom. */
+/* What is counted, and of which jobs. */
 struct bh_filter {
-    uint32_t tenant;           /* slot: with all below it; 0 is everybody */
+    uint32_t tenant;           /* slot: with all below it; 0: all tenants */
     const struct quota *quota; /* counts by it; NULL counts equivalents */
-    uint32_t principal;        /* id; 0 is everybody */
+    uint32_t principal;        /* id; 0: all principals */
 };
 
 /* How much of it that is. */

@@ -55,8 +55,8 @@ guarantee_withheld_by(const struct bh_engine *engine, const struct tenant *tenan
                  : guarantee_greater(guarantee_greater(all, expected), guarantee_greater(models, skus));
 }
 
-/* Of all who keep something back from the tenant; what a tenant keeps stands for those
- * below it too. */
+/* Of all tenants that keep something back from the tenant; what a tenant keeps counts for those below it
+ * too. */
 static uint64_t
 guarantee_withheld_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, uint32_t *ret_who)
 {
@@ -162,7 +162,7 @@ guarantee_claimed_within(const struct bh_engine *engine, uint32_t tenant, const 
     return sum;
 }
 
-/* Who asks, and whether claims of others count. */
+/* The request, and whether claims of others count. */
 struct guarantee_question {
     const struct bh_wanted *wanted;
     bool with_claims;
@@ -198,7 +198,7 @@ guarantee_covered_by(const struct bh_engine *engine, uint32_t slot, const struct
     return word;
 }
 
-/* Up from the one who asks: what lies above a guarantee that is exceeded says nothing more. */
+/* Up from the asking tenant: above a guarantee that is exceeded the rest says nothing more. */
 static enum bh_cover
 guarantee_cover_of(const struct bh_engine *engine, const struct guarantee_question *question,
                    uint32_t *ret_within)

@@ -4,14 +4,14 @@
 #include "engine/account/quota.h"
 #include "engine/gpu/capacity.h"
 
-/* What tenants are guaranteed, whom that protects, and what of it is lent. */
+/* What tenants are guaranteed, which jobs that protects, and what of it is lent. */
 
-/* Against whom guarantees cover what is wanted; more is better. */
+/* Against which jobs guarantees cover a request; more is better. */
 enum bh_cover {
     BH_COVER_NONE,   /* no tenant: none does, or one below those that do would be exceeded */
-    BH_COVER_WITHIN, /* others within the lowest tenant whose guarantee would be exceeded: it is
-                        they who use what the one below was promised */
-    BH_COVER_ALL,    /* everybody: none above would be exceeded either */
+    BH_COVER_WITHIN, /* others within the lowest tenant whose guarantee would be exceeded: they use what the
+                      * one below was promised */
+    BH_COVER_ALL,    /* all jobs: no tenant above would be exceeded either */
 };
 
 /* A tenant's guarantee of the SKU or of the GPU model covers it as well as that of all
@@ -30,8 +30,8 @@ uint64_t bh_guarantee_claimed(const struct bh_engine *engine, uint32_t tenant, u
 /* Whether the tenant (slot) itself is guaranteed anything that counts what is wanted. */
 bool bh_guarantee_concerns(const struct bh_engine *engine, uint32_t tenant, const struct bh_wanted *wanted);
 
-/* Whether a guarantee of the job's tenant, or of one above it, covers what is used there
- * in what is imagined, and does not cover the one who searches: it is not taken away. */
+/* Whether a guarantee of the job's tenant, or of one above it, covers what is used there in what is imagined,
+ * and does not cover the searching tenant: the job is not preempted. */
 bool bh_quota_protects(const struct bh_search *search, uint32_t job);
 
 /* Whether enough stays of what tenants with a guarantee do not lend; true where a guarantee

@@ -93,7 +93,7 @@ what_is_not_lent_stays_free(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Department 3 keeps a whole GPU back, in partitions of a SKU that nobody uses. */
+/* Department 3 keeps a whole GPU back, in partitions of an unused SKU. */
 static void
 what_was_kept_of_a_sku_is_free_once_it_is_gone(void **state)
 {

@@ -5,14 +5,14 @@
 
 /* Limits of a tenant and of all above it, in what a search imagines. */
 
-/* Whether the limits allow it in what the search imagines, and, where no guarantee covers
- * it, whether enough is left of what tenants with a guarantee do not lend; room claimed by
- * others counts as used.  False: `ret_why` names the limit, `ret_tenant` (slot) below whom
- * room must come free: whose limit it is, or 0 where it is anybody. */
+/* Whether the limits allow it in what the search imagines, and, where no guarantee covers it, whether enough
+ * is left of what tenants with a guarantee do not lend; capacity claimed by others counts as used.  False:
+ * `ret_why` names the limit, and `ret_tenant` (slot) the tenant below which capacity must come free: the one
+ * with the limit, or 0 where it is any tenant. */
 bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
                      struct bh_reason *ret_why, uint32_t *ret_tenant);
 
-/* The same for those who need not know why. */
+/* The same without the reason. */
 bool bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted);
 
 /* A limit that is used up, whatever is claimed. */

@@ -47,8 +47,8 @@ a_limit_of_a_sku_counts_partitions(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Two limits hold a job back, one after another: while somebody leaves, what others take decides
- * which is the first that is met, and so whether leaving helps. */
+/* Two limits hold a job back, one after another: while a job leaves, the use of others decides which limit is
+ * met first, and so whether the end of that job helps. */
 static void
 a_second_limit_is_news_while_somebody_leaves(void **state)
 {
@@ -60,7 +60,7 @@ a_second_limit_is_news_while_somebody_leaves(void **state)
     limit_department_2(fixture, (struct bh_ev_tenant){ .limit = 7000,
                                                        .quota_count = 1,
                                                        .quotas = { { BH_QUOTA_SKU, 1, .limit = 1 } } });
-    whole.contract = small.contract = medium.contract = BH_CONTRACT_NEVER; /* nobody makes way */
+    whole.contract = small.contract = medium.contract = BH_CONTRACT_NEVER; /* no job may be preempted */
     leaving = bh_fixture_submit_running(fixture, whole);
     bh_fixture_submit_running(fixture, small);
     assert_int_equal(bh_fixture_cancel(fixture, leaving), BH_OK);

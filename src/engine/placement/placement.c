@@ -119,7 +119,7 @@ bh_placement_imagines(const struct bh_search *search)
     return search->past_leaving || search->by_ns || search->gone_count;
 }
 
-/* Whether the search imagines somebody on the node gone who is there. */
+/* Whether the search imagines a job gone that is on the node. */
 static bool
 placement_imagines_on(const struct bh_search *search, uint32_t node)
 {

@@ -39,7 +39,7 @@ bool bh_placement_by(const struct bh_engine *engine, const struct bh_need *need,
 struct bh_wanted bh_placement_wanted(const struct bh_engine *engine, const struct bh_need *need,
                                      uint32_t row);
 
-/* Against whom guarantees cover it, on the row that they cover best. */
+/* Against which jobs guarantees cover it, on the row that they cover best. */
 enum bh_cover bh_placement_cover(const struct bh_engine *engine, const struct bh_need *need);
 
 /* The best plan for the need in the room that `search` sees.  False: there is none;

@@ -25,7 +25,7 @@ find_note_obstacle(struct find_obstacle *obstacle, const struct bh_finder *finde
     }
 }
 
-/* Why nothing was found, if it was for those who stand there. */
+/* Report the obstacle, if the present jobs were one. */
 static void
 find_report_obstacle(const struct bh_engine *engine, const struct find_obstacle *obstacle, uint32_t sku,
                      struct bh_reason *reason)

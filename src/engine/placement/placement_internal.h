@@ -57,7 +57,7 @@ bool bh_placement_is_hot(const struct bh_engine *engine, uint32_t node);
 /* Whether the job (slot) is better kept off the node, where jobs of the other kind run. */
 bool bh_placement_is_mixed(const struct bh_engine *engine, uint32_t node, uint32_t job);
 
-/* Whether the search imagines some gone who are there. */
+/* Whether the search imagines some present jobs gone. */
 bool bh_placement_imagines(const struct bh_search *search);
 
 /* What so many members of the need take whole of a node. */

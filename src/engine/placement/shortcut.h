@@ -4,7 +4,7 @@
 #include "engine/placement/placement.h"
 
 /* Places without a look at every node: whole GPUs by the packing index (engine/gpu/node_index.h),
- * partitions by groups of GPUs that stand alike (engine/alike.h).
+ * partitions by groups of GPUs that stand alike.
  *
  * A shortcut knows what stands where, not boundaries, links, or room that is kept for others;
  * what it finds is tried as any place is, and where that fails all nodes are looked at. */

@@ -59,7 +59,7 @@ warm_is_left(const struct bh_engine *engine, const struct partition *partition)
     return partition->tenant != 0 && tenant->running == 0 && tenant->pending == 0;
 }
 
-/* What stands on the GPU, or is to: in use, claimed, or idle for somebody who may come. */
+/* What is on the GPU, or will be: in use, claimed, or idle for a job that may come. */
 static void
 warm_read_occupancy(const struct bh_engine *engine, uint32_t slot, struct bh_occupancy *ret_occupancy)
 {

@@ -49,15 +49,15 @@ partitions_are_carved_before_a_job_comes(void **state)
     bh_fixture_finish_effects(fixture);
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
     assert_int_equal(bh_fixture_effects(fixture, BH_FX_START), 1); /* at once */
-    assert_int_equal(bh_fixture_effects(fixture, BH_FX_CARVE), 1); /* the next one for nobody */
+    assert_int_equal(bh_fixture_effects(fixture, BH_FX_CARVE), 1); /* the next one for no tenant */
     bh_fixture_finish_effects(fixture);
     assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_RUNNING);
     assert_int_equal(unheld(fixture), 2);
     bh_fixture_close(fixture);
 }
 
-/* Tenants 21 and 31 stand apart hard: neither gets an idle partition of the other, both get one
- * of nobody. */
+/* Tenants 21 and 31 are separated by a hard boundary: neither gets an idle partition of the other, both get
+ * one of no tenant. */
 static void
 any_tenant_takes_them(void **state)
 {

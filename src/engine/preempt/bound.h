@@ -20,7 +20,7 @@ struct bh_bound_request {
  * the node; so is the whole, compared as costs are.  False: there is no way. */
 bool bh_bound(const struct bh_bound_request *request, uint32_t node, struct bh_cost *ret_bound);
 
-/* How many members could stand on the node at most if all left who may be asked. */
+/* How many members could fit on the node at most if all jobs left that may be asked. */
 uint32_t bh_bound_members(const struct bh_bound_request *request, uint32_t node);
 
 #endif

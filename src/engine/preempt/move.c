@@ -35,7 +35,7 @@ bh_move_configure(struct bh_engine *engine, const struct bh_defrag *defrag)
     now->rest_ns = defrag->rest_ns ? defrag->rest_ns : BH_DEFRAG_REST_DEFAULT_NS;
 }
 
-/* ---- who ---- */
+/* ---- which jobs ---- */
 
 uint64_t
 bh_move_last_ns(const struct job *job)
@@ -50,7 +50,7 @@ move_bears_a_stop(const struct job *job)
            || (job->contract == BH_CONTRACT_REQUEUE && job->kind == BH_JOB_BATCH);
 }
 
-/* The least run time that somebody promised it. */
+/* The least run time that the job was promised. */
 static uint64_t
 move_promised_ns(const struct bh_engine *engine, const struct job *job)
 {
@@ -222,7 +222,7 @@ move_check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, 
     return move->cost_gpu_ms > left.lost_gpu_ms ? BH_CONFLICT : BH_OK;
 }
 
-/* Those who are named are there, each once, may be moved, and have places. */
+/* The named jobs exist, each once, may be moved, and have placements. */
 static bh_rc
 move_check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
 {
@@ -292,8 +292,8 @@ move_wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh
     return wanted;
 }
 
-/* Whether the places are free for the job with all that move gone, beside what those who
- * were looked at before take; they count as taken from then on. */
+/* Whether the placements are free for the job with all moving jobs gone, beside what the jobs checked before
+ * take; they count as taken from then on. */
 static bool
 move_acquire_placements(struct checking *c, struct bh_search *search,
                         const struct bh_move_placement *placements)
@@ -315,7 +315,7 @@ move_acquire_placements(struct checking *c, struct bh_search *search,
     return true;
 }
 
-/* Room for the one that all is for: beside everybody who is there, as limits go. */
+/* Capacity for the job that the moves are for: beside all jobs that are there, as far as limits allow. */
 static bool
 move_check_for_job(struct checking *c, const struct bh_move_placement *placements)
 {
@@ -451,6 +451,6 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
     if (for_job)
         move_claim_places(engine, for_job, placements);
     count_moves(&engine->core, move);
-    bh_wake_below(engine, 0); /* room is kept, and will come free, for anybody */
+    bh_wake_below(engine, 0); /* capacity is kept, and will come free, for any job */
     bh_wake_queue(engine);
 }

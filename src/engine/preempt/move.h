@@ -4,11 +4,10 @@
 #include "engine/placement/placement.h"
 #include "engine/state/work_internal.h"
 
-/* Moving jobs: who may be moved, what it costs, and carrying out a BH_EV_MOVE.
+/* Moving jobs: which may be moved, what it costs, and carrying out a BH_EV_MOVE.
  *
- * A job is moved by stopping it, keeping room for it elsewhere as a claim, and queueing it
- * again: what was suspended can only go on where it was.  So only those are moved that bear
- * a stop:
+ * A job is moved by stopping it, keeping room for it elsewhere as a claim, and queueing it again: a suspended
+ * job can only resume where it was.  So only jobs are moved that can be stopped:
  *   - its contract is checkpoint; or requeue, and it is a batch job (requeue is what a job
  *     has that says nothing, and a service or a session that says nothing is left alone);
  *   - all its members run, and have for the least time that a tenant above or the site
@@ -17,11 +16,11 @@
  *   - it was not moved within settings.defrag.rest_ns;
  *   - its class is not above that of the job it is moved for, or normal where it is for none.
  *
- * Costs and gains are GPU-equivalents times time.  A move costs what is lost: everything
- * since the job began (requeue), or its grace (checkpoint); and a minute for starting anew.
+ * Costs and gains are GPU-equivalents times time.  A move costs what is lost: everything since the job began
+ * (requeue), or its grace (checkpoint); and a minute for starting anew.
  *
- * Moves are counted by the hour, from the first one on: so many jobs, and so much work lost.
- * A plan says itself what it gains and costs, for the record. */
+ * Moves are counted by the hour, from the first one on: so many jobs, and so much work lost.  A plan says
+ * itself what it gains and costs, for the record. */
 
 #define BH_MOVE_RESTART_NS (UINT64_C(60) * 1000000000)
 #define BH_MOVE_PERIOD_NS (UINT64_C(3600) * 1000000000)
@@ -54,7 +53,7 @@ struct bh_move_budget bh_move_left(const struct bh_engine *engine, uint64_t now_
 /* Whether the moves can be carried out at that time, just as they are:
  *   BH_RANGE     numbers that are none
  *   BH_CONFLICT  moving is off, no gain worth the cost, over the budget; or a job must not
- *                be moved, does not wait any more, or finds its places taken
+ *                be moved, is no longer pending, or its placements are taken
  * `ret_why` says which. */
 BH_MUST_USE bh_rc bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move,
                                 uint64_t now_ns, struct bh_reason *ret_why);

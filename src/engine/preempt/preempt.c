@@ -18,16 +18,16 @@ enum {
      * how often jobs can drive each other out (docs/adr/0011-time-and-preemption.md). */
     CLAIMS_A_WINDOW = 3,
     PROMISES = 8,
-    VICTIM_LEASES_MAX = 512, /* who leave in one record, with all effects */
+    VICTIM_LEASES_MAX = 512, /* victims in one record, with all effects */
 };
 
-/* A way to make room: where the job goes, and who (search.gone) leaves. */
+/* A way to make room: where the job goes, and which jobs (search.gone) leave. */
 struct scheme {
     struct bh_preemptor *preemptor;
     struct bh_search search;
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count;
-    uint32_t leases; /* of all who leave */
+    uint32_t leases; /* of all victims */
     struct bh_cost cost;
 };
 
@@ -102,8 +102,8 @@ preempt_send_away(struct scheme *scheme, uint32_t job)
     return job_at(scheme->search.engine, job)->lease && preempt_add_victim(scheme, job);
 }
 
-/* Those who stand right there, those beside whom the job must not stand, and those on the node
- * who must not be near. */
+/* The jobs on the placement itself, those that the job must not have as neighbors, and those on the node that
+ * must not be near. */
 static bool
 preempt_clear_place(struct scheme *scheme, const struct preempt_target *target)
 {
@@ -194,8 +194,8 @@ preempt_cheapest_near(const struct scheme *scheme, uint32_t node)
     return best.job;
 }
 
-/* One who is asked to leave when the place is not free yet: where but cores or memory are
- * missing, anybody on the node. */
+/* A job to preempt when the placement is not free yet: where only cores or memory are missing, any job on the
+ * node. */
 static uint32_t
 preempt_next_to_leave(const struct scheme *scheme, const struct preempt_target *target)
 {
@@ -204,9 +204,9 @@ preempt_next_to_leave(const struct scheme *scheme, const struct preempt_target *
     return preempt_cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
 }
 
-/* Extend the scheme so that the place is free.  For one on a GPU that is reset before it gives
- * room no job leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
- * when those who leave are the last on it. */
+/* Extend the scheme so that the placement is free.  No job leaves for one on a GPU that is reset before it
+ * holds another job, whatever is missing: cores, too, would come too late.  Nor is it a placement when the
+ * victims are the last jobs on it. */
 static bool
 preempt_make_free(struct scheme *scheme, const struct preempt_target *target)
 {
@@ -293,7 +293,7 @@ preempt_counts_for(const struct bh_search *search, uint32_t slot, const struct b
     return true;
 }
 
-/* The cheapest job that uses the limit and may leave, or 0; tenant 0 is anybody's. */
+/* The cheapest job that uses the limit and may leave, or 0; tenant 0: of any tenant. */
 static uint32_t
 preempt_cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
@@ -334,7 +334,7 @@ preempt_is_enough(const struct scheme *scheme)
            && bh_quota_permits(&scheme->search, &scheme->preemptor->wanted);
 }
 
-/* Whether it would do without one of those who leave: the scheme without him. */
+/* Whether the scheme is enough without one of its victims; `ret_without` is that scheme. */
 static bool
 preempt_is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret_without)
 {
@@ -347,7 +347,7 @@ preempt_is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret
     return preempt_is_enough(ret_without);
 }
 
-/* Keep only victims without whom it would not do, sparing the dearest first. */
+/* Keep only victims that the scheme needs; spare the dearest first. */
 static void
 preempt_spare(struct scheme *scheme)
 {
@@ -432,8 +432,8 @@ preempt_plan_scheme(const struct bh_bound_request *request, uint32_t node, struc
     return true;
 }
 
-/* The cheaper of two schemes: with those first who lose least, and with those first who
- * come first whatever they lose.  Only the latter says whether there is one. */
+/* The cheaper of two schemes: one that takes first the jobs that lose least, and one that takes them in order
+ * whatever they lose.  Only the latter says whether there is one. */
 static bool
 preempt_scheme_for(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
 {
@@ -572,8 +572,8 @@ preempt_note_age(struct work *work, const struct bh_preemptor *preemptor)
         work->of_age_ns = preemptor->of_age_ns;
 }
 
-/* The cheapest scheme on any row; NULL: whether there is anybody whom the need could make leave,
- * which is much cheaper to know. */
+/* The cheapest scheme on any row.  With NULL: whether there is any job that the need could preempt, which is
+ * much cheaper to know. */
 static bool
 preempt_find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
                     struct scheme *ret_scheme)
@@ -599,8 +599,8 @@ preempt_find_scheme(struct work *work, const struct bh_search *search, const str
     return found;
 }
 
-/* The topmost tenant from `lowest` up of whose use it depends who may be asked for what is
- * wanted: whether a guarantee covers it. */
+/* The topmost tenant from `lowest` up on whose use it depends which jobs may be asked: whether a guarantee
+ * covers the request. */
 static uint32_t
 preempt_topmost_concerned(const struct bh_engine *engine, uint32_t lowest, const struct bh_wanted *wanted)
 {
@@ -622,7 +622,7 @@ preempt_row_in_vain(struct work *work, const struct bh_search *search, const str
     struct bh_preemptor preemptor;
 
     if (!bh_quota_short(engine, &wanted, &limit) || bh_filter_freed(search, &limit.filter) >= limit.by)
-        return false; /* else anybody's leaving may help, wherever he stands */
+        return false; /* else any job's end may help, wherever it is */
     *ret_within = preempt_topmost_concerned(engine, limit.filter.tenant, &wanted);
     if (!bh_preemptor_any_victim(engine))
         return true;
@@ -680,13 +680,13 @@ may_preempt(const struct work *work, uint32_t job)
     return !bh_preempt_pauses(work->engine, job) && !bh_preempt_spent(work->engine, job);
 }
 
-/* The claim as decisions; those on who leaves follow from the work. */
+/* The claim as decisions; those on its victims follow from the work. */
 static bool
 preempt_claim_capacity(struct work *work, uint32_t job, const struct scheme *scheme,
                        struct bh_decision *ret_decision)
 {
     if (scheme->search.gone_count == 0)
-        return false; /* those who leave already make room enough */
+        return false; /* the present victims already make room enough */
     bh_gang_begin(work, BH_DO_CLAIM, job, scheme->placements, scheme->count);
     work->victims_for = job_at(work->engine, job)->id;
     work->victim_count = scheme->search.gone_count;
@@ -709,7 +709,7 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
             && (!preempt_find_scheme(work, &search, need, NULL)
                 || bh_placement_find(&search, need, &plan, NULL)))
         || !preempt_find_scheme(work, &search, need, &scheme))
-        return false; /* those who leave make room enough, or none can */
+        return false; /* the present victims make room enough, or none can */
     return preempt_claim_capacity(work, need->job, &scheme, ret_decision);
 }
 

@@ -4,22 +4,22 @@
 #include "engine/placement/placement.h"
 #include "engine/state/work_internal.h"
 
-/* Making room for a job by having others leave: those who cost least (engine/preempt/victim.h says
- * who may be asked, and what it costs), shown to be enough by imagining them gone, and all of
- * them needed.  Those who leave are jobs, each with all its members.
+/* Preemption for a job: the cheapest set of victims (engine/preempt/victim.h says which jobs may be asked,
+ * and what it costs), shown to be enough by imagining them gone, and all of them needed.  Victims are jobs,
+ * each with all its members.
  *
- * Work is lost all the time, so whom the search takes first changes all the time.  Whether
- * room can be made must not: a candidate for whom it could not is not looked at again before
- * something happens.  So room can be made where it can with those who would lose nothing
- * first, and only who leaves is chosen by what it costs. */
+ * The work that jobs would lose changes all the time, so the victims that the search takes first change all
+ * the time.  Whether room can be made must not: a candidate that preemption could not help is not tried again
+ * before an event.  So room can be made where it can with the jobs first that would lose nothing, and cost
+ * decides only which jobs leave. */
 
-/* Whether on every row of the SKU a limit has no room for the need, and would have none though
- * all left who may be asked: there is no need to look for room.  Nothing changes that but
- * what happens below the tenant `ret_within` (slot), and time: the work notes it. */
+/* Whether on every row of the SKU a limit has no room for the need, and would have none even if all jobs left
+ * that may be asked: then no search for room is needed.  Only events below the tenant `ret_within` (slot),
+ * and time, change that: the work notes it. */
 bool bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_within);
 
-/* For a need that finds no room: a claim on the cheapest room that others
- * can make; those who leave are in the work, for bh_preempt_next. */
+/* For a need that finds no room: a claim on the cheapest room that others can make; its victims are in the
+ * work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
                 struct bh_decision *ret_decision);
 
@@ -35,8 +35,7 @@ bool bh_preempt_spent(const struct bh_engine *engine, uint32_t job);
  * can, or what it had claimed was taken from it a moment ago. */
 bool bh_preempt_pauses(const struct bh_engine *engine, uint32_t job);
 
-/* The decision on the next of those who leave: suspended where bh_victim_suspends and all of
- * it runs, else stopped. */
+/* The decision on the next victim: suspended where bh_victim_suspends and all of it runs, else stopped. */
 bool bh_preempt_next(struct work *work, struct bh_decision *ret_decision);
 
 #endif

@@ -203,7 +203,7 @@ a_limit_held_by_lower_jobs_is_freed(void **state)
 }
 
 static void
-nobody_leaves_in_vain(void **state)
+no_job_leaves_in_vain(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t low = bh_fixture_submit_running(
@@ -258,7 +258,7 @@ room_for_a_limit_is_chosen_as_any_other(void **state)
 
 /* Room for a tenant with nodes of its own keeps others off the whole node. */
 static void
-a_node_that_is_being_made_free_fills_up_with_nobody(void **state)
+a_node_that_is_being_made_free_takes_no_job(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t high, other;
@@ -302,7 +302,7 @@ a_suspended_job_has_lower_ones_leave_its_place(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(room_for_a_limit_is_chosen_as_any_other),
-    cmocka_unit_test(a_node_that_is_being_made_free_fills_up_with_nobody),
+    cmocka_unit_test(a_node_that_is_being_made_free_takes_no_job),
     cmocka_unit_test(a_suspended_job_has_lower_ones_leave_its_place),
     cmocka_unit_test(a_low_job_is_suspended_and_resumed),
     cmocka_unit_test(a_job_that_keeps_the_gpu_is_stopped_and_queued_again),
@@ -313,7 +313,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_job_of_a_class_makes_room_for_itself),
     cmocka_unit_test(room_that_is_made_is_kept),
     cmocka_unit_test(a_limit_held_by_lower_jobs_is_freed),
-    cmocka_unit_test(nobody_leaves_in_vain),
+    cmocka_unit_test(no_job_leaves_in_vain),
     cmocka_unit_test(a_job_in_the_neighbourhood_makes_way_for_a_fortress),
 };
 BH_TEST_MAIN(tests)

@@ -4,29 +4,28 @@
 #include "engine/placement/guarantee.h"
 #include "engine/placement/limit.h"
 
-/* Who may be asked to leave so that a job can run, and what that costs.  Those who are asked
- * are jobs, with all members that are not done.
+/* Which jobs may be asked to leave so that another can run, and what that costs.  Victims are jobs, with all
+ * members that are not done.
  *
- * A job may be asked when all of it starts or runs, its contract is not never, no guarantee
- * protects it, and it has run for the least time it was promised; and when either
+ * A job may be asked when all of it starts or runs, its contract is not never, no guarantee protects it, and
+ * it has run for the least time it was promised; and when either
  *   - its class is strictly lower (preemption), or
  *   - a guarantee covers the job that the victim does not share, and the victim's side of
  *     the tree uses more than it is guaranteed (reclaim, whatever the classes).
  *
- * What is above both does not matter for that: one leaves where the other comes.  So a
- * guarantee of the job's side holds against others within a tenant though that tenant's own is
- * used up, by them.  A tenant's own jobs, beside those below it, have no side of their own:
- * all that they use is borrowed from those below who are guaranteed something.
+ * Tenants above both do not matter for that: as much leaves there as comes.  So a guarantee of the job's side
+ * holds against others within a tenant even when they have used up that tenant's own guarantee.  A tenant's
+ * own jobs, beside those below it, have no side of their own: all that they use is borrowed from tenants
+ * below that have a guarantee.
  *
- * A guarantee protects what a tenant uses up to it against everybody outside the tenant.
+ * A guarantee protects a tenant's use, up to the guarantee, against all jobs outside the tenant.
  *
- * The least run time is that of the topmost tenant on the victim's side, below the lowest
- * common ancestor of the two, that says one: what a department promised counts between
- * departments, what a project promised between projects.  Within one tenant its own
- * counts; where none is said, the site's.
+ * The least run time is that of the topmost tenant on the victim's side, below the lowest common ancestor of
+ * the two, that says one: what a department promised counts between departments, what a project promised
+ * between projects.  Within one tenant its own counts; where none is said, the site's.
  *
- * A suspended job stays on its node.  One that must not be near the asker's on a node is
- * therefore stopped, whatever its contract, and loses what it did. */
+ * A suspended job stays on its node.  One that must not be near the asker's on a node is therefore stopped,
+ * whatever its contract, and loses its work. */
 
 /* What it costs to have jobs leave, most important first. */
 struct bh_cost {
@@ -56,16 +55,16 @@ struct bh_side {
     uint64_t min_runtime_ns;
 };
 
-/* Who asks. */
+/* The asking job. */
 struct bh_preemptor {
     struct bh_wanted wanted;
     uint32_t job; /* slot */
     uint8_t priority;
-    enum bh_cover cover; /* against whom guarantees cover it: */
+    enum bh_cover cover; /* against which jobs guarantees cover it: */
     uint32_t within;     /* only those within this tenant (slot), where it is not 0 */
     bool timeless;       /* costs say nothing of what changes all the time: lost work, and how
                             much is borrowed */
-    uint64_t of_age_ns;  /* when the first may leave who is only too young; 0: none is */
+    uint64_t of_age_ns;  /* when the first may leave that is only too young; 0: there is none */
     struct bh_side sides[BH_SIDES];
 };
 
@@ -73,7 +72,7 @@ struct bh_preemptor {
 void bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job,
                        const struct bh_wanted *wanted);
 
-/* Whether there is anybody who makes way; whether it could make somebody leave.  Quick. */
+/* Whether there is any job that may be preempted; whether this one could preempt any.  Quick. */
 bool bh_preemptor_any_victim(const struct bh_engine *engine);
 bool bh_preemptor_may(const struct bh_preemptor *preemptor, const struct bh_engine *engine);
 
@@ -95,21 +94,21 @@ bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t f
 struct bh_cost bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 struct bh_cost bh_victims_cost(struct bh_preemptor *preemptor, const struct bh_search *search);
 
-/* What those who may be asked, with none gone yet, could give back of what is counted, or
- * `enough` when it is that much at least; notes `of_age_ns`. */
+/* What the jobs that may be asked, with none gone yet, could give back of what is counted, or `enough` when
+ * it is that much at least; notes `of_age_ns`. */
 uint64_t bh_victims_could_free(struct bh_preemptor *preemptor, const struct bh_search *search,
                                const struct bh_filter *filter, uint64_t enough);
 
 /* Whether there is a job that may be asked, with none gone yet; notes `of_age_ns`. */
 bool bh_victims_any(struct bh_preemptor *preemptor, const struct bh_search *search);
 
-/* Those who may make way, one after the other, in no order that matters; begin with job 0. */
+/* The jobs that may be preempted, one after the other, in no particular order; begin with job 0. */
 struct bh_victim_iterator {
     uint32_t within; /* tenant (slot) that they stand below; 0: any */
     uint32_t tenant, job;
 };
 
-/* The next, but for those who are too young for certain; false when there is none left. */
+/* The next, except those that are certainly too young; false when there is none left. */
 bool bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search,
                     struct bh_victim_iterator *victims_iterator);
 

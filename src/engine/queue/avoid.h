@@ -4,12 +4,13 @@
 #include "engine/placement/placement.h"
 #include "engine/state/work_internal.h"
 
-/* Where jobs are not tried again for a while, because it did not go well there.
+/* GPUs and nodes where jobs are not tried again for a while after a failure.
  *
- * A failed carve or start is tried elsewhere first, for five seconds.  A start that found its node's
- * scratch taken waits as for any other room: half a minute, or five seconds after a lease on that
- * node has ended, whichever comes first; the next in a row keeps off all nodes.  Jobs that wait so
- * are a class of their own, and have no room kept: others of their kind that want no scratch go on. */
+ * After a failed carve or start the job is tried elsewhere first, for five seconds.  After a start that found
+ * its node's scratch taken the job waits as for any other capacity: half a minute, or five seconds after a
+ * lease on that node has ended, whichever comes first; the next failure in a row keeps it off all nodes.
+ * Jobs that wait so are a class of their own, and have no capacity kept: others of their kind that want no
+ * scratch may pass them. */
 
 /* A pending job's class keeps off a GPU, or a node (ids, or 0). */
 void bh_avoid(struct work *work, uint32_t job, uint32_t gpu, uint32_t node);

@@ -4,7 +4,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* As often as it takes, and nobody's fault. */
+/* As often as it takes, and at no tenant's charge. */
 static void
 who_finds_no_scratch_waits(void **state)
 {

@@ -3,9 +3,9 @@
 #include "engine/state/slots.h"
 #include "engine/step/fixture_test.h"
 
-/* A job that makes another leave has a claim on its GPU; without it the GPU is nobody's. */
+/* A job that preempts another has a claim on its GPU; without it any job may have the GPU. */
 static void
-what_is_dropped_is_nobodys(void **state)
+what_is_dropped_is_free(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_submit low = bh_fixture_submission(21, 3, 1), high = bh_fixture_submission(31, 3, 1);
@@ -49,7 +49,7 @@ a_reservation_is_found_apart(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_dropped_is_nobodys),
+    cmocka_unit_test(what_is_dropped_is_free),
     cmocka_unit_test(a_reservation_is_found_apart),
 };
 BH_TEST_MAIN(tests)

@@ -9,15 +9,15 @@
 /* Create a job from an event that was checked, and queue it. */
 void bh_job_create(struct work *work, const struct bh_ev_submit *event);
 
-/* From when on a job that has not begun cannot end by its deadline any more: then it is
- * ended.  Without a time limit, only at the deadline itself. */
+/* The time from which a job that has not begun can no longer end by its deadline: then it is ended.  Without
+ * a time limit, only at the deadline itself. */
 uint64_t bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns);
 
 /* End a job (slot) that holds no lease. */
 void bh_job_end(struct work *work, uint32_t job, enum bh_job_state state, enum bh_end_cause cause,
                 int32_t exit_status);
 
-/* Back to the queue, at its old place; it holds no lease any more. */
+/* Back to the queue, at its old position; it holds no lease. */
 void bh_job_requeue(struct work *work, uint32_t job, enum bh_end_cause cause);
 
 /* A held job may run: it queues as if submitted now. */

@@ -520,7 +520,7 @@ lease_conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_
     job->retried = job->retried || (job->again && cause == BH_END_START_FAILED && !waits);
     job->again = 0;
     bh_job_requeue(work, slot, cause);
-    if (waits) /* a gang: of all its nodes.  Who knows the node says so after this */
+    if (waits) /* a gang: of all its nodes.  A caller that knows the node says so after this */
         bh_avoid_for_scratch(work, slot, 0, true);
 }
 
@@ -576,7 +576,7 @@ lease_ended_first(const struct lease *lease, const struct lease_change *change)
     return change->completed || (change->unasked && its_own[change->cause] && outranked[lease->stop_cause]);
 }
 
-/* Remember who a job that is queued again was stopped for. */
+/* Remember the job that this one, which is queued again, was stopped for. */
 static void
 lease_blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t for_job)
 {

@@ -29,9 +29,9 @@ struct lease_change {
     bool unasked;                     /* ENDED: by itself, before a stop reached it */
     bool completed;                   /* ENDED: and its command was done */
     uint64_t at_ns;                   /* STARTED, ENDED: when, where that was before now; 0: now */
-    uint64_t for_job;                 /* SUSPEND, STOP: id of who needs the room, or 0 */
-    bool at_once;                     /* STOP: one that stops already is ordered again, for its job has no
-                                         grace any more */
+    uint64_t for_job;                 /* SUSPEND, STOP: id of the job that needs the capacity, or 0 */
+    bool at_once;                     /* STOP: one that stops already is ordered again, because its job's
+                                       * grace is over */
     uint32_t gpu;                     /* CARVE_FAILED: id */
     bool elsewhere, refused, scratch; /* START_FAILED, ENDED: as in their events */
 };
@@ -47,7 +47,7 @@ bool bh_lease_all_allow(const struct bh_engine *engine, uint32_t job, enum lease
 /* SUSPEND or STOP, taken by every member that is not done. */
 void bh_lease_step_all(struct work *work, uint32_t job, const struct lease_change *change);
 
-/* The barrier: all go on (READY) once no partition of any is being carved any more. */
+/* The barrier: all continue (READY) once no partition of any is being carved. */
 void bh_lease_proceed(struct work *work, uint32_t job);
 
 /* Whether that cause queues the job again when no lease of it is left, unless its contract is

@@ -3,10 +3,10 @@
 
 #include "engine/state/state_internal.h"
 
-/* Jobs that may make way, by tenant: those that hold leases and whose contract is not never.
- * An index of what the rows say, in the hints: who must leave is found without looking at
- * everybody else.  A tenant's own jobs stand in the order in which their first member began,
- * since they began or went on last; one that has not begun counts from when it was placed. */
+/* Jobs that may be preempted, by tenant: those that hold leases and whose contract is not never.  An index of
+ * the rows, in the hints: victims are found without a pass over all other jobs.  A tenant's own jobs are in
+ * the order in which their first member last began or resumed; one that has not begun counts from when it was
+ * placed. */
 
 /* The job's (slot) first lease was made, or is about to be forgotten. */
 void bh_preemptible_add(struct bh_engine *engine, uint32_t job);

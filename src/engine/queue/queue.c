@@ -157,7 +157,7 @@ bh_queue_remove(struct bh_engine *engine, uint32_t slot)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
 }
 
-/* ---- who comes first ---- */
+/* ---- order ---- */
 
 bool
 bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
@@ -183,7 +183,8 @@ queue_is_deferred(const struct bh_engine *engine, const struct hint *hint)
     BH_ASSERT(hint->generation <= engine->core.generation + 1);
     if (hint->generation != engine->core.generation + 1)
         return false;
-    BH_ASSERT(hint->until_ns <= engine->core.now_ns || hint->until_ns >= engine->hints.wake_ns);
+    BH_ASSERT(hint->until_ns <= engine->core.now_ns || engine->hints.wake_stale
+              || hint->until_ns >= engine->hints.wake_ns);
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
 }
 

@@ -3,10 +3,10 @@
 
 #include "engine/state/state_internal.h"
 
-/* Pending jobs, grouped in classes of equal needs, and who comes first. */
+/* Pending jobs, grouped in classes of equal needs, and their order. */
 
-/* Queue a pending job by its sequence; makes the class where needed.  For those who
- * come last (the usual case) and first (requeued) this costs nothing. */
+/* Queue a pending job by its sequence; makes the class where needed.  At the end (the usual case) and at the
+ * front (requeued) this costs nothing. */
 void bh_queue_add(struct bh_engine *engine, uint32_t job);
 
 /* Take a job out of its class; an empty class is freed. */
@@ -22,10 +22,9 @@ struct bh_queue_entry {
     uint64_t sequence, id;
 };
 
-/* Whether `a` comes before `b`: those whom guarantees cover against more, then the higher
- * priority, then
- * whose tenant comes first (engine/account/usage.h), then the earlier, then the lower id.  Changes
- * with wakes only: that is worked out as of the last one. */
+/* Whether `a` comes before `b`: first the one that guarantees cover against more jobs, then the higher
+ * priority, then the one whose tenant comes first (engine/account/usage.h), then the earlier, then the lower
+ * id.  The order changes with wakes only: it is computed as of the last one. */
 bool bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
                      const struct bh_queue_entry *b);
 

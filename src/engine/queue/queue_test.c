@@ -49,7 +49,7 @@ the_queue_is_served_in_order(void **state)
     bh_fixture_must_send(fixture, &fifo);
     urgent.priority = BH_PRIORITY_URGENT;
     urgent.contract = BH_CONTRACT_NEVER;
-    bh_fixture_cancel(fixture, now); /* stopping: nobody is preempted for the urgent one */
+    bh_fixture_cancel(fixture, now); /* stopping: no job is preempted for the urgent one */
     expected[1] = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
     expected[2] = bh_fixture_submit(fixture, bh_fixture_submission(31, 3, 1));
     expected[3] = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));

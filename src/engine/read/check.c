@@ -150,7 +150,7 @@ check_shapes(struct check_inspection *in)
     return true;
 }
 
-/* What is expected is in range, and those who keep something back are counted. */
+/* Expected use is in range, and tenants that keep something back are counted. */
 static bool
 check_expected(struct check_inspection *in)
 {

@@ -103,7 +103,7 @@ reserved_nowhere(struct bh_engine *engine)
 }
 
 static void
-counted_for_nobody(struct bh_engine *engine)
+counted_for_no_tenant(struct bh_engine *engine)
 {
     assert_true(engine->core.claim_count == 1 && engine->core.reserved == 1);
     memset(engine->core.claims, 0, sizeof(engine->core.claims));
@@ -133,7 +133,7 @@ whatever_is_broken_is_found(void **state)
         { "out of step", out_of_step, "job 4: has members in states that do not go together" },
         { "room uncounted", reserved_uncounted, "gpu 1: what is kept on it is miscounted" },
         { "room on no GPU", reserved_nowhere, "gpu 99: what is kept on it is miscounted" },
-        { "room of nobody", counted_for_nobody, "count room that is not kept" },
+        { "room of nobody", counted_for_no_tenant, "count room that is not kept" },
         { "a slot of zeroes", dirty_slot, "partition 0: slot 0 was written" },
     };
 

@@ -111,7 +111,7 @@ struct bh_partition_view {
     enum bh_partition_state state;
     bh_lease_id lease;
     bh_job_id job;
-    bh_tenant_id tenant; /* who holds it, or held it last */
+    bh_tenant_id tenant; /* of its holder, or its last one */
 };
 
 struct bh_tenant_view {

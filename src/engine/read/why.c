@@ -15,6 +15,7 @@
 #include "engine/queue/avoid.h"
 #include "engine/queue/queue.h"
 #include "engine/read/why_guarantee.h"
+#include "engine/read/why_holder.h"
 #include "engine/read/why_share.h"
 #include "engine/state/gang.h"
 #include "engine/state/lease_time.h"
@@ -26,49 +27,9 @@ why_sku_of(const struct bh_engine *engine, uint32_t sku)
     return (bh_sku_id){ (uint32_t)sku_at(engine, sku)->id };
 }
 
-static bh_job_id
-why_job_of_lease(const struct bh_engine *engine, uint32_t lease)
-{
-    return (bh_job_id){ job_at(engine, lease_at(engine, lease)->job)->id };
-}
-
-static bool
-why_is_stopping(const struct bh_engine *engine, uint32_t lease)
-{
-    return lease_at(engine, lease)->state == LEASE_STOPPING;
-}
-
-/* By when the lease has left at the latest: a limit strikes, whether it counts already or not, or
- * the grace is over of one that was ordered to end.  UINT64_MAX: not known. */
-static uint64_t
-why_leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
-{
-    const struct job *job = job_at(engine, lease_at(engine, slot)->job);
-
-    if (why_is_stopping(engine, slot))
-        return lease_at(engine, slot)->kill_ns;
-    if (job->time_limit_ns)
-        return bh_lease_ends_ns(engine, slot);
-    return job->deadline_ns ? job->deadline_ns : UINT64_MAX;
-}
-
-/* Name the lease that frees up first; one of which it is not known counts as never. */
-static void
-why_name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason *reason)
-{
-    uint64_t by_ns = why_leaves_by_ns(engine, lease);
-    uint64_t known_ns = reason->frees_at_ns ? reason->frees_at_ns : UINT64_MAX;
-
-    if (reason->job.v && by_ns >= known_ns)
-        return;
-    reason->job = why_job_of_lease(engine, lease);
-    reason->leaving = why_is_stopping(engine, lease);
-    reason->frees_at_ns = by_ns == UINT64_MAX ? 0 : by_ns;
-}
-
 /* ---- jobs that have a lease ---- */
 
-/* Who stands where a suspended lease wants to be again. */
+/* The job where a suspended lease wants to be again. */
 static void
 why_suspended(const struct bh_engine *engine, const struct lease *lease, struct bh_reason *reason)
 {
@@ -81,7 +42,7 @@ why_suspended(const struct bh_engine *engine, const struct lease *lease, struct 
 
         for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
             if (partition_at(engine, at)->lease)
-                why_name_holder(engine, partition_at(engine, at)->lease, reason);
+                bh_why_name_holder(engine, partition_at(engine, at)->lease, reason);
     }
 }
 
@@ -197,6 +158,7 @@ static void
 why_survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, struct why_field *field)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
+    bool share = bh_profile_is_share((bh_profile_id){ profile }), other_mode = false;
     struct bh_parts used = { 0, 0 };
 
     field->serving++;
@@ -211,8 +173,10 @@ why_survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, 
             continue;
         used = bh_parts_add(used, bh_ledger_charge(gpu, partition->profile));
         field->used++;
+        other_mode = other_mode || bh_profile_is_share((bh_profile_id){ partition->profile }) != share;
     }
-    field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
+    if (!other_mode) /* a GPU is carved or shared, and what is free one way is not free the other */
+        field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
 }
 
 static uint32_t
@@ -253,13 +217,43 @@ why_most_partitions(const struct bh_engine *engine, const struct bh_need *need)
     return most;
 }
 
+static bool
+why_is_of_models(const struct gpu *gpu, const struct sku *sku)
+{
+    for (uint32_t row = 0; row < sku->model_count; row++)
+        if (gpu->model == sku->models[row])
+            return true;
+    return false;
+}
+
+/* A GPU of the SKU's models that is not managed, or none. */
+static bh_gpu_id
+why_find_unmanaged(const struct bh_engine *engine, const struct sku *sku)
+{
+    for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
+        if (!gpu_at(engine, gpu)->managed && why_is_of_models(gpu_at(engine, gpu), sku))
+            return (bh_gpu_id){ (uint32_t)gpu_at(engine, gpu)->id };
+    return (bh_gpu_id){ 0 };
+}
+
 static struct bh_reason
 why_never_shape(const struct bh_engine *engine, const struct bh_need *need)
 {
-    return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
-                               .sku = why_sku_of(engine, need->sku),
-                               .wanted = need->count * need->gang,
-                               .limit = why_most_partitions(engine, need) };
+    struct bh_reason reason = { .code = BH_REASON_NEVER_SHAPE,
+                                .sku = why_sku_of(engine, need->sku),
+                                .wanted = need->count * need->gang,
+                                .limit = why_most_partitions(engine, need) };
+
+    if (reason.limit == 0)
+        reason.gpu = why_find_unmanaged(engine, sku_at(engine, need->sku));
+    return reason;
+}
+
+/* Whether the SKU's grade is that of nodes which no other tenant uses, and its tenant has none. */
+static bool
+why_is_not_dedicated(const struct bh_engine *engine, const struct bh_need *need)
+{
+    return sku_at(engine, need->sku)->grade == BH_GRADE_A && !bh_separation_dedicated(engine, need->tenant);
 }
 
 /* Whether the nodes' GPUs could hold all members by the row if they were empty. */
@@ -358,24 +352,6 @@ why_over_quota(const struct bh_search *search, const struct bh_need *need, struc
 }
 
 static void
-why_name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t principal,
-                      struct bh_reason *reason)
-{
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        const struct lease *lease = lease_at(engine, slot);
-        const struct job *job = job_at(engine, lease->job);
-
-        if (!lease->parts[0] || (whose && !bh_tenant_within(engine, whose, lease->tenant)))
-            continue;
-        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(why_sku_of(engine, job->sku), reason->sku))
-            continue;
-        if (reason->code == BH_REASON_QUOTA_USER && job->principal != principal)
-            continue;
-        why_name_holder(engine, slot, reason);
-    }
-}
-
-static void
 why_name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need, struct bh_reason *reason)
 {
     const struct sku *sku = sku_at(engine, need->sku);
@@ -385,7 +361,7 @@ why_name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need, 
 
         for (uint32_t row = 0; partition->lease && row < sku->model_count; row++)
             if (bh_placement_serves(engine, gpu_at(engine, partition->gpu), need->tenant, sku, row))
-                why_name_holder(engine, partition->lease, reason);
+                bh_why_name_holder(engine, partition->lease, reason);
     }
 }
 
@@ -406,9 +382,9 @@ why_holds_at(const struct bh_engine *engine, uint32_t slot, const struct placeme
     return false;
 }
 
-/* When the room that is reserved for the job comes free, and who leaves it last.  Those who were
- * ordered to end count to the end of their grace.  It is no promise where any other that must leave
- * has no limit that ends it by then. */
+/* When the capacity that is reserved for the job comes free, and which job leaves it last.  Jobs that were
+ * ordered to end count to the end of their grace.  It is no promise where another job that must leave has no
+ * limit that ends it by then. */
 static void
 why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
@@ -426,8 +402,8 @@ why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reas
         reason->job.v = 0;
     for (uint32_t i = 0; i < claim->count; i++)
         for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-            bool leaving = why_is_stopping(engine, slot);
-            uint64_t by_ns = why_leaves_by_ns(engine, slot);
+            bool leaving = bh_why_is_stopping(engine, slot);
+            uint64_t by_ns = bh_why_leaves_by_ns(engine, slot);
             uint64_t ends_ns = leaving ? by_ns : bh_lease_ends_ns(engine, slot);
 
             if (!why_holds_at(engine, slot, &claim->placements[i], job_at(engine, job)->tenant)
@@ -438,12 +414,12 @@ why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reas
             if (ends_ns <= last_ns)
                 continue;
             last_ns = ends_ns;
-            reason->job = why_job_of_lease(engine, slot);
+            reason->job = bh_why_job_of_lease(engine, slot);
             reason->leaving = leaving;
         }
     if (last_ns > claim->at_ns)
         reason->frees_at_ns = last_ns;
-    /* whom it waited for has held on for longer than was assumed */
+    /* the job that it waited for holds on for longer than was assumed */
     if (last_ns == 0)
         reason->assumed = true;
 }
@@ -513,16 +489,16 @@ why_is_behind(const struct bh_search *base, const struct bh_need *need, struct b
     return true;
 }
 
-/* Name who on the GPU leaves first. */
+/* Name the job on the GPU that leaves first. */
 static void
 why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
 {
     for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = bh_partition_after(engine, at))
         if (partition_at(engine, at)->lease)
-            why_name_holder(engine, partition_at(engine, at)->lease, reason);
+            bh_why_name_holder(engine, partition_at(engine, at)->lease, reason);
 }
 
-/* Name who on the node leaves first. */
+/* Name the job on the node that leaves first. */
 static void
 why_name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
@@ -561,29 +537,6 @@ why_is_unhosted(const struct bh_search *base, const struct bh_need *need, struct
     return true;
 }
 
-/* The nodes would not have the cores, or the memory, for all members even if they were empty.
- * The most that a node has is named. */
-static void
-why_report_never_hosted(const struct bh_engine *engine, const struct job *job, struct bh_reason *reason)
-{
-    uint32_t cpu_milli = 0, memory_mib = 0, by_cores = 0;
-
-    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
-        const struct node *at = node_at(engine, node);
-
-        cpu_milli = at->cpu_milli > cpu_milli ? at->cpu_milli : cpu_milli;
-        memory_mib = at->memory_mib > memory_mib ? at->memory_mib : memory_mib;
-        by_cores += job->cpu_milli && at->cpu_milli ? at->cpu_milli / job->cpu_milli : job->gang;
-    }
-    if (by_cores < job->gang)
-        *reason =
-            (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = job->cpu_milli, .limit = cpu_milli };
-    else
-        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
-                                      .wanted = job->memory_mib,
-                                      .limit = memory_mib };
-}
-
 /* No GPU that could serve it gets work: why the one that comes back first does not. */
 static void
 why_report_unschedulable(const struct why_field *field, struct bh_reason *reason)
@@ -601,12 +554,12 @@ why_report_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_re
     uint32_t beside = job_find(engine, reason->job.v);
 
     for (uint32_t at = 0; (at = bh_gang_next(engine, beside, at)) != 0;) {
-        uint64_t by_ns = why_leaves_by_ns(engine, at);
+        uint64_t by_ns = bh_why_leaves_by_ns(engine, at);
 
         if (by_ns == UINT64_MAX || by_ns <= reason->frees_at_ns)
             continue;
         reason->frees_at_ns = by_ns;
-        reason->leaving = why_is_stopping(engine, at);
+        reason->leaving = bh_why_is_stopping(engine, at);
     }
     why_report_reserved(engine, job, reason);
 }
@@ -651,9 +604,11 @@ why_no_capacity(const struct bh_search *search, struct bh_need *need, const stru
     }
     why_name_gpu_holder(engine, need, reason);
     why_report_reserved(engine, need->job, reason);
-    if (field->used == 0 && field->excluded_node == BH_REASON_UNCLEAN) {
+    if (field->excluded_node == BH_REASON_NODE_DOWN)
+        return;
+    if (field->used == 0 && field->excluded_node != BH_REASON_NONE) {
         why_report_unschedulable(field, reason);
-    } else if (field->excluded_node != BH_REASON_NODE_DOWN) {
+    } else {
         reason->also = field->excluded_node;
         reason->also_gpu = field->away_gpu;
     }
@@ -695,16 +650,24 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
         *reason = field.forbids;
     } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
         *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED, .sku = why_sku_of(engine, job->sku) };
+    } else if (!field.ever && why_is_not_dedicated(engine, &need)) {
+        *reason = (struct bh_reason){ .code = BH_REASON_NOT_DEDICATED, .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.weaker && !field.shaped) {
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM, .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
-        why_report_never_hosted(engine, job, reason);
+        *reason = bh_host_why_never(engine, job_slot);
     } else if (!field.ever) {
         *reason = why_never_shape(engine, &need);
     } else if (field.up == 0) {
         why_report_unschedulable(&field, reason);
     } else if (why_over_quota(&search, &need, reason, &whose)) {
-        why_name_quota_holder(engine, whose, job->principal, reason);
+        bh_why_name_quota_holder(engine,
+                                 &(struct bh_why_limit){ .code = reason->code,
+                                                         .whose = whose,
+                                                         .sku = sku_find(engine, reason->sku.v),
+                                                         .model = reason->model,
+                                                         .principal = job->principal },
+                                 reason);
     } else {
         why_no_capacity(&search, &need, &field, reason);
     }
@@ -712,7 +675,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
         bh_why_guarantee(&search, &need, &reason->guarantee);
 }
 
-/* One of those who leave for the job. */
+/* One of the victims of the job. */
 static bool
 why_is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {
@@ -728,12 +691,12 @@ why_is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_r
             continue;
         why_report_kill(engine, slot, reason);
         if (!reason->job.v)
-            reason->job = why_job_of_lease(engine, slot);
+            reason->job = bh_why_job_of_lease(engine, slot);
     }
     return true;
 }
 
-/* Where a job that is being moved goes, and who for. */
+/* Where a moved job goes, and the job that it is for. */
 static void
 why_moving(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {

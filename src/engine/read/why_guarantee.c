@@ -40,7 +40,7 @@ best_wanted(const struct bh_engine *engine, const struct bh_need *need, enum bh_
     return ret;
 }
 
-/* Whether somebody borrows who can never be asked, whatever time passes. */
+/* Whether a job borrows that can never be preempted, however much time passes. */
 static bool
 borrowed_for_good(struct bh_preemptor *preemptor, const struct bh_search *search)
 {
@@ -75,7 +75,7 @@ why_not_asked(const struct bh_engine *engine, uint32_t job, bool capacity)
     return bh_preempt_pauses(engine, job) ? BH_GUARANTEE_NO_CAUSE : BH_GUARANTEE_TOO_LITTLE;
 }
 
-/* A guarantee covers it: who borrows, and why that one does not leave. */
+/* A guarantee covers it: which job borrows, and why it does not leave. */
 static enum bh_guarantee_cause
 why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wanted, uint64_t *ret_until_ns)
 {

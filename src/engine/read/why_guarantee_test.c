@@ -38,9 +38,9 @@ why_guarantee_test_fill(struct bh_fixture *fixture, uint32_t tenant, uint32_t co
         bh_fixture_submit_running(fixture, job);
 }
 
-/* Four GPUs, all held by the sibling, and one who waits for one more than he has. */
+/* Four GPUs, all held by the sibling, and a pending job that wants one more than the guarantee. */
 static void
-each_cause_is_told(void **state)
+each_cause_is_named(void **state)
 {
     static const struct {
         const char *name;
@@ -91,7 +91,7 @@ each_cause_is_told(void **state)
 
 /* Of the one GPU a half could be taken back, and the other never. */
 static void
-what_would_not_be_enough_is_told(void **state)
+what_would_not_be_enough_is_named(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_submit stays = bh_fixture_submission(SIBLING, 2, 1), half = stays;
@@ -108,9 +108,9 @@ what_would_not_be_enough_is_told(void **state)
     bh_fixture_close(fixture);
 }
 
-/* One GPU, held by the sibling, that is reset once he has left it. */
+/* One GPU, held by the sibling, that is reset once the sibling has left it. */
 static void
-what_waits_for_a_reset_is_told(void **state)
+what_waits_for_a_reset_is_named(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_tenant own = { .guarantee = 4200 }, none = { .guarantee = 0 };
@@ -129,7 +129,7 @@ what_waits_for_a_reset_is_told(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Another job of the tenant is having room made: that is used for whoever asks next. */
+/* Another job of the tenant has capacity freed: the next job that asks uses it. */
 static void
 what_is_being_freed_is_used(void **state)
 {
@@ -180,7 +180,7 @@ a_pause_is_no_cause(void **state)
     bh_fixture_close(fixture);
 }
 
-/* Of its own limit nobody else has any: no guarantee helps. */
+/* The tenant's own limit has no room, whatever others hold: no guarantee helps. */
 static void
 its_own_limit_is_no_matter_of_guarantees(void **state)
 {
@@ -197,9 +197,9 @@ its_own_limit_is_no_matter_of_guarantees(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(each_cause_is_told),
-    cmocka_unit_test(what_would_not_be_enough_is_told),
-    cmocka_unit_test(what_waits_for_a_reset_is_told),
+    cmocka_unit_test(each_cause_is_named),
+    cmocka_unit_test(what_would_not_be_enough_is_named),
+    cmocka_unit_test(what_waits_for_a_reset_is_named),
     cmocka_unit_test(what_is_being_freed_is_used),
     cmocka_unit_test(a_pause_is_no_cause),
     cmocka_unit_test(its_own_limit_is_no_matter_of_guarantees),

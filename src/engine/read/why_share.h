@@ -9,8 +9,8 @@
 bool bh_why_unshared(const struct bh_engine *engine, uint32_t sku);
 
 /* What is in the way on the GPU that is nearest to having room, when only shares keep the SKU:
- * BH_REASON_SHARE_MEMORY where compute would do, BH_REASON_SHARE_MODE where all that may be
- * shared are carved or whole; who holds it is not said.  False, and nothing said: something else is. */
+ * BH_REASON_SHARE_MEMORY where compute would do, BH_REASON_SHARE_MODE where all that may be shared are carved
+ * or whole; its holder is not named.  False, without a reason: something else is in the way. */
 bool bh_why_share(const struct bh_search *search, const struct bh_need *need, struct bh_reason *ret_reason);
 
 #endif

@@ -153,8 +153,8 @@ what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
     BH_CHECK_DONE();
 }
 
-/* A time limit is one before it counts, and who was told to end has his grace, however long he was to
- * run.  Two hold one GPU that is wanted whole. */
+/* A time limit counts before the job starts, and a job that was ordered to end has its grace, however long it
+ * was to run.  Two hold one GPU that is wanted whole. */
 static void
 who_starts_or_stops_is_known_to_leave(void **state)
 {
@@ -163,7 +163,7 @@ who_starts_or_stops_is_known_to_leave(void **state)
         const char *name;
         uint64_t limit, deadline, grace; /* minutes, of the second */
         bool starts, cancelled, assumed, leaving;
-        uint64_t frees; /* minutes; 0: not told here */
+        uint64_t frees; /* minutes; 0: not reported here */
     } rows[] = {
         { "runs", .limit = 120, .frees = 120 },
         { "starts", .limit = 120, .starts = true, .frees = 120 },

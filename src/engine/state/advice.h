@@ -38,7 +38,7 @@ struct bh_move_placement {
     uint32_t profile, start;
 };
 struct bh_ev_move {
-    bh_job_id for_job; /* who waits; 0: room for large jobs is joined */
+    bh_job_id for_job; /* the pending job; 0: capacity for large jobs is joined */
     struct bh_moved moves[BH_MOVES_MAX];
     uint32_t move_count;
     struct bh_move_placement placements[BH_MOVE_PLACEMENTS_MAX]; /* of the moved, in order, member by

@@ -120,7 +120,7 @@ struct bh_ev_sku {
 enum { BH_LAYOUT_MAX = 7 };
 
 enum bh_layout_mode {
-    BH_LAYOUT_UNDECLARED, /* nothing is declared any more; what stands is left alone */
+    BH_LAYOUT_UNDECLARED, /* nothing is declared; existing instances are left alone */
     BH_LAYOUT_DECLARED,   /* it is made, and made again whenever its room is free */
     BH_LAYOUT_ONCE,       /* it is made once, and then nothing is declared */
     BH_LAYOUT_MODES

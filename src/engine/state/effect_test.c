@@ -15,7 +15,7 @@ effects_are_numbered_by_record_and_position(void **state)
 }
 
 static void
-a_job_is_told_of_once_as_it_is_in_the_end(void **state)
+a_job_is_reported_once_as_it_is_in_the_end(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
@@ -80,7 +80,7 @@ a_stop_carries_the_grace(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(effects_are_numbered_by_record_and_position),
-    cmocka_unit_test(a_job_is_told_of_once_as_it_is_in_the_end),
+    cmocka_unit_test(a_job_is_reported_once_as_it_is_in_the_end),
     cmocka_unit_test(what_is_not_answered_is_outstanding_in_order),
     cmocka_unit_test(a_stop_carries_the_grace),
 };

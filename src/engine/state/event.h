@@ -57,7 +57,7 @@ struct bh_ev_lease {
     enum bh_outcome_kind outcome;
     uint32_t rc;
     uint64_t at_ns;        /* engine time, STARTED: when it began; 0: now */
-    bool elsewhere;        /* STARTED that failed: it is tried once more, elsewhere where it can be */
+    bool elsewhere;        /* STARTED that failed: it is tried again, elsewhere if possible */
     bool refused, scratch; /* for what it asks for: other nodes only; for scratch: it waits (avoid.h) */
 };
 
@@ -168,8 +168,8 @@ enum bh_decision_kind {
     BH_DO_CLAIM,     /* room (partitions) is kept for a job while others leave; the SUSPEND and
                         STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,   /* that room will not come free after all */
-    BH_DO_RESERVE,   /* room (partitions) is kept from at_ns on for one who must wait; anew or not */
-    BH_DO_UNRESERVE, /* that room is not kept any more */
+    BH_DO_RESERVE,   /* capacity (partitions) is kept from at_ns on for a job that must wait; anew or not */
+    BH_DO_UNRESERVE, /* that capacity is no longer reserved */
     BH_DO_WARM,      /* a partition is carved for the job that comes first: no job, no lease */
     BH_DO_CLEAR,     /* an idle partition goes, because another layout was declared */
     BH_DECISION_KINDS
@@ -189,7 +189,7 @@ struct bh_decision {
     bh_job_id job;
     bh_lease_id lease;
     uint32_t member;         /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
-    bh_job_id for_job;       /* SUSPEND, STOP by preemption: who needs the room */
+    bh_job_id for_job;       /* SUSPEND, STOP by preemption: the job that needs the capacity */
     enum bh_end_cause cause; /* STOP */
     struct bh_partition partitions[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE, CLEAR; else gpu,
                                                  profile, start */

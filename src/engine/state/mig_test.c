@@ -68,7 +68,7 @@ profiles_of_one_size_and_place_are_one_shape(void **state)
 
 /* The table of occupancies is large enough: each model's fit in, which it asserts. */
 static void
-every_model_has_its_occupancies_told_apart(void **state)
+every_model_distinguishes_its_occupancies(void **state)
 {
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++) {
         struct bh_mig *mig = mig_for((enum bh_gpu_model)model);
@@ -367,7 +367,7 @@ small_pools_come_near_the_best_in_hindsight(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(profiles_of_one_size_and_place_are_one_shape),
-    cmocka_unit_test(every_model_has_its_occupancies_told_apart),
+    cmocka_unit_test(every_model_distinguishes_its_occupancies),
     cmocka_unit_test(room_soon_is_room_after_the_partitions_that_leave),
     cmocka_unit_test(adding_and_removing_leaves_the_pool_as_it_was),
     cmocka_unit_test(prices_follow_supply_and_demand),

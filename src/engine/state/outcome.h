@@ -4,9 +4,9 @@
 #include "engine/state/event.h"
 #include "engine/state/reason.h"
 
-/* A record has room for the largest gang: its decisions, those on all who leave for it,
- * and what it takes to clear and carve every partition; beside what the event itself causes.
- * So many partitions in all decisions can be written in a record of the journal. */
+/* A record has room for the largest gang: its decisions, those on all its victims, and what it takes to clear
+ * and carve every partition; beside what the event itself causes. So many partitions in all decisions can be
+ * written in a record of the journal. */
 enum { BH_DECISIONS_MAX = 128, BH_EFFECTS_MAX = 2304, BH_DECIDED_PARTITIONS_MAX = 384 };
 
 /* What one step brought; filled by the step, owned by the caller. */

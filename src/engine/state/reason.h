@@ -42,7 +42,7 @@ enum bh_guarantee_cause {
     BH_GUARANTEE_NO_CAUSE,    /* none does, or it waits for something else */
     BH_GUARANTEE_USED,        /* it has no room for the job */
     BH_GUARANTEE_NO_BORROWER, /* no tenant that does not share it uses more than it is guaranteed */
-    BH_GUARANTEE_NEVER,       /* those who do run with the contract never */
+    BH_GUARANTEE_NEVER,       /* jobs run that have the contract never */
     BH_GUARANTEE_YOUNG,       /* they have not run for the time that they were promised */
     BH_GUARANTEE_RESET,       /* they stand on GPUs that are reset before they give room */
     BH_GUARANTEE_TOO_LITTLE,  /* they would not make room enough */
@@ -66,7 +66,7 @@ struct bh_reason {
     enum bh_reason_code code;
     bh_tenant_id tenant; /* whose limit */
     bh_sku_id sku;
-    bh_job_id job; /* who holds it, or who it is for */
+    bh_job_id job; /* the job that holds it, or that it is for */
     bh_gpu_id gpu;
     uint32_t model;               /* enum bh_gpu_model */
     uint64_t limit, used, wanted; /* parts, or partitions where a SKU is named */
@@ -75,9 +75,9 @@ struct bh_reason {
     uint64_t frees_at_ns;         /* by time limits, at the latest; 0 is unknown */
     bool leaving;                 /* then the grace of `job` is over, which is ordered to end already */
     bool assumed;                 /* frees_at_ns counts on an assumed run time: it may be later */
-    bh_job_id preempted_for;      /* whatever the code: who a job that waits was stopped for */
+    bh_job_id preempted_for;      /* whatever the code: the job that a pending job was stopped for */
     uint64_t moved_ns;            /* whatever the code: when it was last moved, 0 never; and for */
-    bh_job_id moved_for;          /* whom, 0: to join free room, or to leave a GPU */
+    bh_job_id moved_for;          /* the job that it is for; 0: to join free capacity, or to leave a GPU */
     enum bh_reason_code also;     /* NO_CAPACITY, NO_SHAPE: why another GPU, which could hold it, */
     bh_gpu_id also_gpu;           /* gets no work; NONE: there is none such */
     struct bh_guarantee_reason guarantee; /* of jobs that wait for room that others hold */

@@ -45,8 +45,8 @@ struct tenant {
     uint8_t removed, unused[3];
 };
 
-/* A row of the ledger: what a tenant used by itself, in parts * ns. It outlives the tenant,
- * and a tenant that is declared again goes on with it. */
+/* A row of the ledger: a tenant's own use, in parts * ns.  It outlives the tenant, and a tenant that is
+ * declared again continues with it. */
 struct metered {
     uint64_t id; /* the tenant's */
     uint32_t next_free, unused;
@@ -180,7 +180,7 @@ struct job {
     uint64_t time_limit_ns, grace_ns, deadline_ns;
     uint64_t preempt_after_ns;      /* it may not preempt again before */
     uint64_t claims_window;         /* core.window when it claimed room last */
-    uint64_t preempted_for;         /* id of who it was last stopped for, or 0 */
+    uint64_t preempted_for;         /* id of the job that it was last stopped for, or 0 */
     uint32_t cpu_milli, memory_mib; /* of each member */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
@@ -218,7 +218,7 @@ struct lease {
     uint32_t next_free;
     uint32_t job, tenant, node;
     uint64_t order;    /* of the effect that is not yet answered */
-    uint64_t for_job;  /* id: who the room is for */
+    uint64_t for_job;  /* id: the job that the capacity is for */
     uint64_t since_ns; /* when it last began to run; before that, when it was placed */
     uint64_t ran_ns;   /* before that */
     uint64_t kill_ns;  /* STOPPING: when its grace is over, by the order */
@@ -235,11 +235,11 @@ struct partition {
     uint32_t next_free;
     uint32_t gpu, next_on_gpu;
     uint32_t lease;  /* slot; of LEASED, or CARVING for it */
-    uint32_t tenant; /* id: who holds it, or held it last; 0: none since it was carved */
+    uint32_t tenant; /* id: of its holder or its last one; 0: none since it was carved */
     uint32_t profile;
     uint64_t order; /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;
-    uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: none yet */
+    uint32_t cleared_for; /* tenant id: for which it is destroyed; 0: none yet */
     uint8_t unclean;      /* scrubs of it that failed, counted no further than is of use */
     uint8_t evict;        /* why its lease must end (enum bh_end_cause), or 0 */
     uint16_t start;

@@ -33,7 +33,7 @@ sound_quotas(const struct tenant *tenant)
     return true;
 }
 
-/* One below whom no tenant is has no more than what its own jobs have. */
+/* A tenant without tenants below has only what its own jobs have. */
 static bool
 sound_sums(const struct bh_engine *engine, const struct tenant *tenant)
 {

@@ -103,8 +103,7 @@ struct core {
     uint32_t pending; /* jobs */
     uint32_t pending_members;
     uint32_t dedicated;           /* tenants that say dedicated_nodes */
-    uint32_t withholders;         /* tenants that do not lend all they are guaranteed, or of whom
-                                     something is expected */
+    uint32_t withholders;         /* tenants that do not lend all they are guaranteed, or have expected use */
     uint32_t common[MODELS_MAX];  /* tenants (slots), or 0: engine/gpu/gpu_form.h */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
     uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
@@ -148,7 +147,8 @@ struct hints {
     uint64_t changes, all_changes;              /* counts; as of when everything may be different */
     uint32_t queue_count;
     bool queued;                /* the heap holds all that may be looked at */
-    uint64_t wake_ns;           /* the earliest hint.until_ns */
+    uint64_t wake_ns;           /* the earliest hint.until_ns; 0: none */
+    bool wake_stale;            /* hint.until_ns may be earlier than it: to be looked for again */
     uint64_t reserved_until_ns; /* bh_reserve_until_ns when it settled; 0: unknown */
     uint64_t hopeless_ns;       /* no pending job misses its deadline before; 0: unknown */
     bool settled;               /* nothing to look at since */
@@ -167,7 +167,7 @@ struct hint {
 };
 
 struct tenant_hint {
-    uint64_t changes;     /* hints.changes when something happened that could help somebody below */
+    uint64_t changes;     /* hints.changes at the last event that could help a job below */
     uint32_t first, last; /* jobs (slots) that may make way: engine/queue/preemptible.h */
 };
 

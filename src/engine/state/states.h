@@ -5,7 +5,7 @@
 
 /* What rows hold and views show. */
 
-/* Why parts of a GPU are no use to anybody. */
+/* Why no job can use parts of a GPU. */
 enum bh_unusable {
     BH_UNUSABLE_GEOMETRY, /* free, and no partition fits there */
     BH_UNUSABLE_CARVING,  /* a partition is being carved or destroyed */
@@ -25,7 +25,7 @@ enum bh_layout_state {
     BH_LAYOUT_READY,    /* what is declared stood when it was made */
     BH_LAYOUT_UNDOING,  /* something failed: it goes back to what was before */
     BH_LAYOUT_UNDONE,   /* it is back */
-    BH_LAYOUT_FAILED,   /* and not even that could be made: nothing is declared any more */
+    BH_LAYOUT_FAILED,   /* and not even that could be made: nothing is declared */
     BH_LAYOUT_STATES
 };
 

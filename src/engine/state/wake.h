@@ -3,8 +3,8 @@
 
 #include "engine/state/state_internal.h"
 
-/* What has changed for those who wait, so that they are looked at again.  Who changes a row
- * says it here; the queue reads it. */
+/* What has changed for pending jobs, so that they are tried again.  Code that changes a row says so here; the
+ * queue reads it. */
 
 /* Forget what was found for the class. */
 void bh_wake_class(struct bh_engine *engine, uint32_t class);
@@ -12,13 +12,13 @@ void bh_wake_class(struct bh_engine *engine, uint32_t class);
 /* Something freed up that could help a waiting job. */
 void bh_wake_queue(struct bh_engine *engine);
 
-/* The tenant (slot) took room.  That helps no other, unless a guarantee says something of it: what
- * was kept back is in use now, others of the tenant are no longer protected, or do not come
- * first any more; or room is reserved, and another tenant comes first now. */
+/* The tenant (slot) took capacity.  That helps no other, except through guarantees: capacity that was kept
+ * back is in use now, or others of the tenant are no longer protected or no longer come first; or through a
+ * reservation, when another tenant comes first now. */
 void bh_wake_after_taking(struct bh_engine *engine, uint32_t tenant);
 
-/* Something happened that could help those who wait below the tenant (slot), by what limits
- * and guarantees say, or by whom they could make leave; 0: anybody. */
+/* An event could help the jobs pending below the tenant (slot), by limits and guarantees, or by the jobs that
+ * they could preempt; 0: of any tenant. */
 void bh_wake_below(struct bh_engine *engine, uint32_t tenant);
 
 /* A wake because of something from outside, or because a job ended: a job that has made

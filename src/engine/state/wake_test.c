@@ -4,7 +4,7 @@
 #include "engine/step/fixture_test.h"
 
 static void
-what_comes_free_is_told_to_the_tenant_and_all_above(void **state)
+what_comes_free_wakes_the_tenant_and_all_above(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_engine *engine = fixture->engine;
@@ -39,7 +39,7 @@ a_window_wakes_too(void **state)
 
 /* Room that is taken is news only where a guarantee says something of it. */
 static void
-room_taken_helps_nobody_without_a_guarantee(void **state)
+capacity_taken_helps_no_tenant_without_a_guarantee(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_engine *engine = fixture->engine;
@@ -58,8 +58,8 @@ room_taken_helps_nobody_without_a_guarantee(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_comes_free_is_told_to_the_tenant_and_all_above),
+    cmocka_unit_test(what_comes_free_wakes_the_tenant_and_all_above),
     cmocka_unit_test(a_window_wakes_too),
-    cmocka_unit_test(room_taken_helps_nobody_without_a_guarantee),
+    cmocka_unit_test(capacity_taken_helps_no_tenant_without_a_guarantee),
 };
 BH_TEST_MAIN(tests)

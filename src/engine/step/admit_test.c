@@ -125,7 +125,7 @@ outlooks_that_are_wrong_are_refused(void **state)
 }
 
 static void
-answers_that_nobody_waits_for_are_refused(void **state)
+unexpected_answers_are_refused(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_event carved = { .kind = BH_EV_CARVED }, started = { .kind = BH_EV_STARTED };
@@ -200,7 +200,7 @@ a_fence_has_room_for_all_it_queues_again(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_wrong_is_named),
     cmocka_unit_test(outlooks_that_are_wrong_are_refused),
-    cmocka_unit_test(answers_that_nobody_waits_for_are_refused),
+    cmocka_unit_test(unexpected_answers_are_refused),
     cmocka_unit_test(a_sku_that_jobs_want_stays),
     cmocka_unit_test(a_fence_has_room_for_all_it_queues_again),
 };

@@ -100,7 +100,7 @@ decide_sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_dec
     return false;
 }
 
-/* Jobs that wait and cannot end by their deadline any more. */
+/* End pending jobs that can no longer end by their deadline. */
 static bool
 decide_sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
 {
@@ -235,7 +235,7 @@ decide_can_resume(const struct bh_search *search)
     return bh_placement_possible(search, placements, count) && bh_quota_permits(search, &wanted);
 }
 
-/* A suspended gang goes on where it was, and may have lower ones leave from there. */
+/* A suspended gang resumes where it was, and may preempt lower jobs there. */
 static bool
 decide_try_resume(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
@@ -319,8 +319,8 @@ decide_try_entry(struct work *work, struct bh_walk *walk, const struct bh_queue_
     return bh_reserve_decide(work, walk, entry, ret_decision);
 }
 
-/* In order: who cannot be helped may be the first for some GPU model, and have room kept
- * from those who follow. */
+/* In order: a job that cannot be helped may be the first for some GPU model, and have capacity kept from
+ * those that follow. */
 static bool
 decide_help_first(struct work *work, struct bh_decision *ret_decision)
 {
@@ -348,13 +348,14 @@ decide_set_wake(struct bh_engine *engine)
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
         wake_ns = decide_sooner(wake_ns, bh_lease_hint(engine, slot)->until_ns, now_ns);
     engine->hints.wake_ns = wake_ns;
+    engine->hints.wake_stale = false;
 }
 
 bool
 bh_decide_due(struct bh_engine *engine)
 {
     const struct hints *hints = &engine->hints;
-    bool wake = hints->wake_ns && engine->core.now_ns >= hints->wake_ns;
+    bool wake = hints->wake_stale || (hints->wake_ns && engine->core.now_ns >= hints->wake_ns);
 
     if (wake)
         decide_set_wake(engine);

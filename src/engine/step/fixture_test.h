@@ -141,7 +141,7 @@ bh_fixture_answer_next(struct bh_fixture *fixture, enum bh_outcome_kind outcome)
     return true;
 }
 
-/* Let the node do all it was told, well. */
+/* Let the node carry out all its orders. */
 static inline void
 bh_fixture_finish_effects(struct bh_fixture *fixture)
 {

@@ -42,8 +42,8 @@ history_chance(struct history *history, uint32_t percent)
     return history_draw(history, 100) < percent;
 }
 
-/* Whether a lease's processes may be at work when the node comes to the order: those who are
- * told to start after it are not. */
+/* Whether a lease's processes may be at work when the node comes to the order: not those of a lease whose
+ * START comes after it. */
 static bool
 may_run(const struct bh_fixture *fixture, const struct lease *lease, uint64_t order)
 {
@@ -489,7 +489,7 @@ history_declare(struct history *history)
     }
 }
 
-/* A GPU has a fault, with or without somebody on it. */
+/* A GPU has a fault, with or without a job on it. */
 static void
 fall_ill(struct history *history)
 {

@@ -1,15 +1,14 @@
-/* No livelock: whatever has happened, when nothing more comes from outside the engine comes
- * to rest.  Random sites with guarantees, all contracts and classes; then windows in which
- * after some submissions nodes answer and time passes, but nothing is changed and nothing
- * fails.  In each window
+/* No livelock: whatever has happened, when nothing more comes from outside the engine comes to rest.  Random
+ * sites with guarantees, all contracts and classes; then windows in which after some submissions nodes answer
+ * and time passes, but nothing is changed and nothing fails.  In each window
  *   - a job claims room at most CLAIMS_MOST times, so that there are at most that many claims
  *     for each job, and 32 victims for each claim (docs/adr/0011-time-and-preemption.md);
  *   - every victim is needed: with any one of them left, the claimed room is not free;
  *   - a claim comes true: its job begins in exactly that room, none is given up;
- *   - nobody leaves for a job of no higher class but for a guarantee that he does not share,
- *     that has room for it, and while his own side uses more than it is guaranteed;
- *   - in the end no effect is unanswered, no decision is left, and nobody waits who could
- *     take back just the room that he wants.
+ *   - a job is preempted for one of no higher class only by a guarantee that it does not share, that has room
+ * for it, and while its own side uses more than it is guaranteed;
+ *   - in the end no effect is unanswered, no decision is left, and no pending job could take back just the
+ * capacity that it wants.
  *
  *   rest_test [windows [seed]] */
 
@@ -90,8 +89,8 @@ leaving_count(const struct bh_engine *engine)
     return count;
 }
 
-/* A second claim in the step, or room reserved anew: what its victims were needed for cannot
- * be told any more from how it stands now. */
+/* A second claim in the step, or a new reservation: why its victims were needed cannot be computed from the
+ * present state. */
 static bool
 went_on(const struct bh_step *step)
 {
@@ -194,7 +193,7 @@ could_take_back(const struct bh_engine *engine, uint32_t preemptor, uint32_t vic
 }
 
 static void
-check_nobody_waits(const struct bh_engine *engine)
+check_no_job_waits(const struct bh_engine *engine)
 {
     for (uint32_t preemptor = 0; bh_slot_next(engine, TABLE_JOB, &preemptor);)
         for (uint32_t victim = 0; bh_slot_next(engine, TABLE_JOB, &victim);)
@@ -310,7 +309,7 @@ rest_test_rest(struct course *course, struct window *window)
     answer_all(course, window);
     for (uint64_t job = 0; job < BH_COUNT(window->capacities_left); job++)
         assert_int_equal(window->capacities_left[job].partition_count, 0);
-    check_nobody_waits(course->fixture->engine);
+    check_no_job_waits(course->fixture->engine);
 }
 
 static void

@@ -68,8 +68,8 @@ step_within_limits(const struct bh_engine *engine, const struct bh_decision *dec
     return bh_quota_permits(&search, &nothing);
 }
 
-/* Whether the decision fits, and those that must stand in the same record: on the rest of
- * a gang, and on those who leave for a claim. */
+/* Whether the decision fits, and those that must be in the same record: on the rest of a gang, and on the
+ * victims of a claim. */
 static bool
 step_has_capacity(const struct work *work, const struct bh_decision *decision)
 {
@@ -158,12 +158,12 @@ bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh
 }
 
 /* What was decided is not known to the hints: look at everything next time.  Candidates stay deferred, so
- * the earliest of their times is past until it is looked for again (bh_decide_due). */
+ * the earliest of their times is to be looked for again (bh_decide_due). */
 static void
 step_forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
-    engine->hints.wake_ns = 1;
+    engine->hints.wake_stale = true;
     engine->hints.hopeless_ns = engine->hints.reserved_until_ns = 0;
     engine->hints.due_known = false;
 }

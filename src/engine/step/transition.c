@@ -431,7 +431,7 @@ transition_on_cancel(struct work *work, const struct bh_event *event)
         bh_lease_step_all(work, slot, &change);
     else
         bh_job_end(work, slot, dataset ? BH_JOB_FAILED : BH_JOB_CANCELLED, change.cause, 0);
-    work->engine->hints.settled = false; /* its tenant may have no job any more: engine/placement/warm.h */
+    work->engine->hints.settled = false; /* its tenant may have no job left: engine/placement/warm.h */
 }
 
 static void

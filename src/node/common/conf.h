@@ -28,9 +28,9 @@ struct bh_conf {
 BH_MUST_USE bh_rc bh_conf_parse(const char *file, const char *text, struct bh_arena *arena,
                                 struct bh_conf *ret_conf, struct bh_err *err);
 
-/* The same from a file.  For root the file must belong to root and be writable by
- * nobody else (BH_DENIED): whoever writes it owns the machine.  daemon_user is looked up;
- * BH_NOT_FOUND: there is no such user. */
+/* The same from a file.  When the reader is root, the file must belong to root and be writable by root alone
+ * (BH_DENIED): a program that can write it controls the machine. daemon_user is looked up; BH_NOT_FOUND:
+ * there is no such user. */
 BH_MUST_USE bh_rc bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
                                struct bh_err *err);
 

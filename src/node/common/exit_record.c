@@ -36,9 +36,9 @@ bh_exit_record_reserve(const char *folder, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return bh_err_errno(err, "create %s", path);
+    rc = bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     if (fallocate(fd, 0, 0, RECORD_MAX) != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return bh_err_errno(err, "allocate space for %s", path);
     return BH_OK;
@@ -54,9 +54,9 @@ write_reserved(const char *folder, const char *path, const struct bh_buf *text, 
 
     if (rc != BH_OK)
         return rc;
-    fd = open(reserved, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return bh_err_errno(err, "open %s", reserved);
+    rc = bh_file_open(reserved, O_WRONLY | O_NOFOLLOW, 0, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     rc = bh_fd_write_all(fd, text->bytes, text->length, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "write %s", reserved);

@@ -24,7 +24,7 @@ struct bh_helper {
     uint32_t count;
 };
 
-/* Texts of our own, whose length is bounded: that they fit is asserted. */
+/* Texts that the node makes, whose length is bounded: that they fit is asserted. */
 void bh_helper_word(struct bh_helper *helper, const char *format, ...) BH_PRINTF(2, 3);
 
 /* Start it with `output` as its standard output and `fd` as descriptor BH_HELPER_FD (-1:

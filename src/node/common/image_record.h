@@ -5,9 +5,8 @@
 #include "base/err.h"
 #include "base/fields.h"
 
-/* image.json beside an unpacked image: what is taken from its configuration.  It was
- * written by a process that had read what a stranger wrote, so it is checked again when it
- * is read. */
+/* image.json beside an unpacked image: what is taken from its configuration.  The process that wrote it had
+ * read a tenant's files, so it is checked again when it is read. */
 struct bh_image_record {
     struct bh_texts command; /* Entrypoint and Cmd; may be empty */
     struct bh_texts env;     /* "NAME=value" each */

@@ -27,11 +27,11 @@ enum bh_init_request_kind {
     BH_INIT_EXEC = 1,    /* run a command; fds: answers, then without a terminal
                             standard input, output and error */
     BH_INIT_CONNECT = 2, /* connect to a port of the job's loopback; fds: answers */
-    BH_INIT_WATCH = 3,   /* only tell the end of the job; fds: answers */
+    BH_INIT_WATCH = 3,   /* report only the end of the job; fds: answers */
     BH_INIT_ATTACH = 4,  /* keeper: the job's own input and output; fds: none */
 };
 
-/* Behind it stand `count` texts, each ended by NUL. */
+/* Followed by `count` texts, each ended by NUL. */
 struct bh_init_request {
     uint8_t ask, tty, input, unused; /* input: ATTACH wants to write */
     uint16_t rows, columns, port, count;
@@ -55,13 +55,13 @@ struct bh_init_reply {
     int32_t value;
 };
 
-/* From bulkhead-stream to what answers: to bulkhead-init a signal for the command's process
- * group; to the keeper 0, no more input. */
+/* From bulkhead-stream: to bulkhead-init a signal for the command's process group; to the keeper 0, no more
+ * input. */
 struct bh_init_signal {
     uint32_t signal;
 };
 
-/* The keeper's output for who is attached: this byte, then bytes. */
+/* The keeper's output for attached clients: this byte, then bytes. */
 enum bh_attach_packet { BH_ATTACH_OUTPUT = 0, BH_ATTACH_ENDED = 1 };
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "model/ids.h"
 
-/* Who has a part of a node's disk: a topmost tenant with all below it.  Tenants below it are no
- * parties of their own: who has two would have two parts. */
+/* Parties, each of which has a part of a node's disk: a topmost tenant with all below it.  Tenants below it
+ * are no parties of their own: two parties would have two parts. */
 
 enum { BH_PARTY_SIZE = BH_NAME_MAX + 1 };
 

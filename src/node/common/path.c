@@ -73,7 +73,7 @@ bh_path_is_person(uid_t uid)
     return uid != 0 && uid != BH_PATH_NOBODY && uid != UINT32_MAX;
 }
 
-/* A user without rights of its own sees what everybody may see. */
+/* A user without rights of its own sees what every user may see. */
 static struct credentials
 path_credentials_of(const struct bh_path_request *request)
 {
@@ -84,8 +84,7 @@ path_credentials_of(const struct bh_path_request *request)
                                  group ? request->gid : BH_PATH_NOBODY };
 }
 
-/* setfsuid says nothing when it fails, as it does for a user that cannot be: what it did
- * is read back. */
+/* setfsuid reports no failure, for example for an invalid user: so its effect is read back. */
 static bool
 path_use_credentials(const struct credentials *credentials)
 {
@@ -329,8 +328,8 @@ bh_path_mount_tmpfs(const char *name, const char *place, mode_t mode, struct bh_
 
 /* ---- removing ---- */
 
-/* A stranger's tree may be as deep as he likes: what is deeper than DEPTH_MAX is brought to the
- * top, and found there by another turn. */
+/* A tenant may nest folders without limit.  A folder below DEPTH_MAX is moved to the top of the tree, where a
+ * later pass removes it. */
 enum { DEPTH_MAX = 200 };
 
 struct removal {

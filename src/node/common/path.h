@@ -12,19 +12,19 @@
 /* Paths that come from bulkheadd, resolved once: by descriptor, below the folders that
  * node.conf names, through no symbolic link. */
 
-/* Write a path of our own making.  Its parts were bounded when they were read
- * (BH_CONF_PATH_MAX), so that it fits is asserted. */
+/* Write a path that the node makes.  Its parts were bounded when they were read (BH_CONF_PATH_MAX), so that
+ * it fits is asserted. */
 void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRINTF(3, 4);
 
 /* The identity of a submitter that has none on this machine. */
 #define BH_PATH_NOBODY 65534u
 
-/* Whether `uid` is somebody's: not root, not nobody, not "none" (UINT32_MAX). */
+/* Whether `uid` can be a person's: not root, not the user nobody, not "none" (UINT32_MAX). */
 bool bh_path_is_person(uid_t uid);
 
-/* Open `path` (O_PATH) below one of `roots`, with the eyes of `uid` and `gid`: what they
- * may not reach or read is BH_DENIED.  Never with root's: who is no person looks as
- * BH_PATH_NOBODY, without groups.  `key` is node.conf's, for the message. */
+/* Open `path` (O_PATH) below one of `roots`, with the rights of `uid` and `gid`: what they may not reach or
+ * read is BH_DENIED.  Never with root's: an id that is not a person's opens as BH_PATH_NOBODY, without
+ * groups.  `key` is node.conf's, for the message. */
 struct bh_path_request {
     const char *path, *key;
     const struct bh_param_list *roots;

@@ -19,7 +19,7 @@ struct bh_registry {
     bool plain;             /* no TLS */
 };
 
-/* Read an entry; `repository` may stand in it, or may not.
+/* Read an entry, with or without a repository.
  *   BH_INVALID  no such thing; an address in a name's place; http: of another machine */
 BH_MUST_USE bh_rc bh_registry_parse(const char *entry, bool repository, struct bh_registry *ret_registry,
                                     struct bh_err *err);

@@ -121,7 +121,7 @@ bh_tenant_logs_add(const struct bh_tenant_logs *logs, const char *name, struct b
     }
     if (rc != BH_OK)
         return rc;
-    marker = openat(markers, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    marker = openat(markers, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     return marker < 0 ? bh_err_errno(err, "record the tenant of log %s", name) : BH_OK;
 }
 
@@ -281,7 +281,8 @@ logs_remove_marked(int folder, int party, const struct log *log)
     return true;
 }
 
-/* Of the tenant that has the most: who fills the party's part displaces what is his. */
+/* Take from the tenant that has the most, so that a tenant that fills the party's part displaces its own
+ * logs. */
 static void
 logs_remove_oldest(int folder, int party, struct census *census, uint32_t writer, uint64_t until)
 {

@@ -8,16 +8,16 @@
 #include "base/err.h"
 #include "base/time.h"
 
-/* Whose logs are whose, and how much of the disk they may keep.  Beside the logs lies a mark of
- * each, an empty file of its name in `parties/PARTY/ID/` (party.h): it is there after any crash, needs
- * nothing of the file system, and who removes logs by hand frees their room.  Keepers and the node use it at
- * the same time: nobody waits, and two that remove at once remove the same ones.
+/* Which tenant and party own each log, and how much of the disk they may keep.  Each log has a mark: an empty
+ * file of its name in `parties/PARTY/ID/` (party.h).  It survives a crash and needs no feature of the file
+ * system, and an operator who removes logs by hand frees their room.  Keepers and the node use it at the same
+ * time without waiting: two that remove logs at once remove the same ones.
  *
- * A log that is open for a job is locked (bh_tenant_logs_hold), and never removed. */
+ * A log that is open for a job is locked (bh_tenant_logs_hold) and never removed. */
 struct bh_tenant_logs {
     const char *folder;   /* log_dir */
-    const char *party;    /* of the tenant (party.h); "": nobody's */
-    uint32_t tenant;      /* 0: nobody's */
+    const char *party;    /* of the tenant (party.h); "": none */
+    uint32_t tenant;      /* 0: none */
     uint64_t bound_bytes; /* 0: as many as there are */
 };
 

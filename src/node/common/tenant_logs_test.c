@@ -113,7 +113,7 @@ test_held(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who has many tenants has one part.  Of his tenants the one that has most gives way. */
+/* A party with many tenants has one part.  Of its tenants the one that has most gives way. */
 static void
 test_party(void **state)
 {
@@ -160,7 +160,7 @@ test_marks_of_before(void **state)
     BH_CHECK_DONE();
 }
 
-/* Small logs take inodes; what somebody removed by hand takes nothing. */
+/* Small logs take inodes; logs that an operator removed by hand take nothing. */
 static void
 test_small_and_gone(void **state)
 {

@@ -3,9 +3,9 @@
 
 #include "node/common/conf.h"
 
-/* Ranges of 65536 user ids, counted from uid_base: jobs have those below uid_ranges, and behind
- * them come those of the node itself.  None is another's: the probe of `bulkhead verify` must not
- * own the files of tenants' images, and the reader of a stranger's image must not be the probe. */
+/* Ranges of 65536 user ids, counted from uid_base: jobs have those below uid_ranges, and the node itself has
+ * those behind them.  No two users share a range: the probe of `bulkhead verify` must not own the files of
+ * tenants' images, and the reader of an untrusted image must not be the probe. */
 
 static inline uint32_t
 bh_uid_range_of_images(const struct bh_conf *conf)

@@ -4,7 +4,7 @@
 #include "runtime/oci.h"
 
 static void
-test_nobody_has_anothers_ids(void **state)
+test_no_job_has_anothers_ids(void **state)
 {
     static const struct {
         const char *name, *text;
@@ -27,11 +27,11 @@ test_nobody_has_anothers_ids(void **state)
         BH_CHECK(cases[i].name, images >= jobs_end);
         BH_CHECK(cases[i].name, probe >= jobs_end);
         BH_CHECK(cases[i].name, probe >= images + BH_OCI_ID_RANGE || images >= probe + BH_OCI_ID_RANGE);
-        BH_CHECK(cases[i].name, probe + BH_OCI_ID_RANGE < UINT32_MAX); /* which is nobody's */
+        BH_CHECK(cases[i].name, probe + BH_OCI_ID_RANGE < UINT32_MAX); /* which no job has */
         BH_CHECK(cases[i].name, images + BH_OCI_ID_RANGE < UINT32_MAX);
     }
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(test_nobody_has_anothers_ids) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_no_job_has_anothers_ids) };
 BH_TEST_MAIN(tests)

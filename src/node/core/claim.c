@@ -41,7 +41,7 @@ claim_read_site(int fd, char ret_site[SITE_MAX])
     ret_site[n > 0 ? n : 0] = '\0';
 }
 
-/* What cannot be read may be a job of the other site: who takes the group over ends them all. */
+/* What cannot be read may be a job of the other site, and to take the group over would end it. */
 static bool
 claim_has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
 {
@@ -112,7 +112,7 @@ claim_open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroup
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", folder);
 }
 
-/* The lock first: whoever has it alone may look at the mark and change it. */
+/* Lock first: only the holder of the lock may read the mark and change it. */
 static bh_rc
 claim_group(struct bh_node *node, const struct bh_cgroup_host *cgroups, const struct group *group,
             struct bh_err *err)

@@ -8,8 +8,8 @@
  * attribute, and, while that site's node runs, a lock on a file of it that root alone can open
  * (docs/adr/0068). */
 
-/* Make the group and claim it.  BH_CONFLICT: the node of another site runs on it, or its jobs do,
- * or nobody can tell.  A site that left nothing there has lost it. */
+/* Make the group and claim it.  BH_CONFLICT: the node of another site or its jobs run in it, or that cannot
+ * be read.  A site with no process in the group has lost its claim. */
 BH_MUST_USE bh_rc bh_claim_groups(struct bh_node *node, struct bh_err *err);
 
 /* Remove the group where nothing is left in it, if it is this node's. */

@@ -87,7 +87,7 @@ can_set_attribute(void)
 
 /* Another account locks the folder and all of it that it can open, and goes on to hold that. */
 static pid_t
-lock_as_nobody(void)
+lock_as_other_user(void)
 {
     int reported[2];
     char word;
@@ -133,7 +133,7 @@ roots_alone(void **state)
             claim_test_put_file(locks[i], 0200);
         else
             assert_int_equal(chmod(claim_test_at(locks[i]), 0600), 0);
-        pid = lock_as_nobody();
+        pid = lock_as_other_user();
         BH_CHECK_EQ(locks[i], bh_claim_groups(node, &err), BH_OK);
         BH_CHECK_STR(locks[i], err.msg, "");
         kill(pid, SIGKILL);
@@ -161,7 +161,7 @@ made_so(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-/* Nobody can tell whether the other site's jobs run: the group stays its own. */
+/* It is unknown whether the other site's jobs run: the group stays that site's. */
 static void
 unreadable(void **state)
 {

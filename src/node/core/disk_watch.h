@@ -14,8 +14,8 @@ struct bh_disk_watch {
     DIR *expiring; /* a part of it at a time */
 };
 
-/* Tell in the node's log of a disk on which jobs have no more room, every ten minutes while that is
- * so, and remove old logs, once an hour.  When to come again, monotonic. */
+/* Log a disk on which jobs have no more room, every ten minutes while that is so, and remove old logs, once
+ * an hour.  Returns when to call again, monotonic. */
 bh_ns bh_disk_watch_tick(struct bh_node *node, bh_ns now);
 
 #endif

@@ -59,15 +59,19 @@ static bh_rc
 driver_copy(const char *source, const char *target, struct bh_err *err)
 {
     char made[BH_NODE_PATH_MAX];
-    BH_AUTO(bh_fd_close) int from = open(source, O_RDONLY | O_CLOEXEC);
+    BH_AUTO(bh_fd_close) int from = -1;
     BH_AUTO(bh_fd_close) int to = -1;
-    ssize_t n = from < 0 ? -1 : 1;
+    ssize_t n = 1;
+    bh_rc rc = bh_file_open(source, O_RDONLY, 0, &from, err);
 
     bh_path_format(made, sizeof made, "%.500s.part", target);
-    to = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    while (n > 0 && to >= 0)
+    if (rc == BH_OK)
+        rc = bh_file_open(made, O_WRONLY | O_CREAT | O_TRUNC, 0644, &to, err);
+    if (rc != BH_OK)
+        return rc;
+    while (n > 0)
         n = sendfile(to, from, NULL, COPY_MOST);
-    if (n >= 0 && to >= 0 && fchmod(to, 0644) == 0 && fsync(to) == 0 && rename(made, target) == 0)
+    if (n == 0 && fchmod(to, 0644) == 0 && fsync(to) == 0 && rename(made, target) == 0)
         return BH_OK;
     bh_err_errno(err, "copy %s to %s", source, target);
     (void)unlink(made);

@@ -13,8 +13,8 @@
 
 enum { BH_DRIVER_PLACES_MAX = 8 };
 
-/* Where libraries of the driver are looked for, best first: what node.conf adds
- * (`driver_search`), then the usual folders.  Texts live as long as `conf`. */
+/* The folders that are searched for libraries of the driver, best first: those that node.conf adds
+ * (`driver_search`), then the usual ones.  Texts live as long as `conf`. */
 struct bh_driver_places {
     const char *items[BH_DRIVER_PLACES_MAX];
     uint32_t count;
@@ -37,15 +37,15 @@ struct bh_driver_paths {
 };
 void bh_node_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_paths *ret_paths);
 
-/* Mounts of the shim over each of the driver's libraries that this machine's root file system
- * shows past the folder where a job is told to look: so no environment leads round it.  Texts
- * live in `arena`.  BH_FULL: it is full. */
+/* Mounts of the shim over each of the driver's libraries that this machine's root file system shows outside
+ * the folder where jobs search for them, so that no environment variable avoids the shim.  Texts live in
+ * `arena`.  BH_FULL: it is full. */
 enum { BH_DRIVER_COVERS_MAX = 2 * BH_DRIVER_PLACES_MAX };
 BH_MUST_USE bh_rc bh_driver_cover(const struct bh_node *node, struct bh_arena *arena,
                                   struct bh_sandbox_mount ret_mounts[BH_DRIVER_COVERS_MAX],
                                   uint32_t *ret_count, struct bh_err *err);
 
-/* The folder whose libcuda.so.1 stands in front of the driver's. */
+/* The folder with the shim's libcuda.so.1, which replaces the driver's. */
 const char *bh_driver_shim(const struct bh_node *node);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "node/core/node.h"
 
-/* Why the last change of a GPU failed, for people: shown until a change of it comes out well. */
+/* Why the last change of a GPU failed, for operators: shown until a change of it succeeds. */
 
 /* `err` NULL: it came out well. */
 void bh_gpu_error_record(struct bh_node *node, const char *gpu, const struct bh_err *err);

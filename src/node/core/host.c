@@ -115,12 +115,13 @@ bh_rc
 bh_host_lock(struct bh_node *node, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
-    int fd;
+    int fd; /* held until the end */
+    bh_rc rc;
 
     bh_path_format(path, sizeof path, "%s/lock", node->conf.state_dir);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until the end */
-    if (fd < 0)
-        return bh_err_errno(err, "open %s", path);
+    rc = bh_file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, &fd, err);
+    if (rc != BH_OK)
+        return rc;
     if (!bh_host_lock_file(fd))
         return bh_err_set(err, BH_CONFLICT, "another bulkhead-node runs on %s", node->conf.state_dir);
     return BH_OK;

@@ -3,8 +3,8 @@
 
 #include "node/core/node.h"
 
-/* Only root may decide what stands at `path`: the folder and all above it are root's,
- * nobody else's to write (but for sticky ones above), and no symbolic links.  BH_DENIED. */
+/* Only root may change what is at `path`: the folder and all above it belong to root, are writable by root
+ * alone (sticky folders above are allowed), and are no symbolic links.  BH_DENIED. */
 BH_MUST_USE bh_rc bh_host_check_folder(const char *path, struct bh_err *err);
 
 /* The machine that the node runs on. */
@@ -13,18 +13,18 @@ BH_MUST_USE bh_rc bh_host_check_folder(const char *path, struct bh_err *err);
  * ending. */
 bool bh_host_lock_file(int fd);
 
-/* Whether who connected is the daemon, or root; a refusal is logged. */
+/* Whether the peer is the daemon, or root; a refusal is logged. */
 bool bh_host_allows(const struct bh_node *node, int fd);
 
 /* Make this the only node on state_dir: BH_CONFLICT when another one runs. */
 BH_MUST_USE bh_rc bh_host_lock(struct bh_node *node, struct bh_err *err);
 
-/* Enter a private mount namespace: sandboxes are put together where nobody else sees
- * them, on a tmpfs of our own that allows device nodes; on a hybrid control group host
- * the version 2 tree is taken off, so that the runtime sees version 1 alone. */
+/* Enter a private mount namespace, so that no other process sees sandboxes while they are made.  They are
+ * made on a private tmpfs that allows device nodes.  On a hybrid control group host the version 2 tree is
+ * unmounted, so that the runtime sees version 1 alone. */
 BH_MUST_USE bh_rc bh_host_isolate(struct bh_node *node, struct bh_err *err);
 
-/* Name, boot id, device majors, where our programs are. */
+/* Name, boot id, device majors, where the node's programs are. */
 BH_MUST_USE bh_rc bh_host_describe(struct bh_node *node, struct bh_err *err);
 
 /* Read the device majors again; 0 for modules that are not loaded. */

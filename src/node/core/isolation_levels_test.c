@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/test.h"
 
-/* What is found is told; offered it is nowhere. */
+/* Levels that are found are reported and not offered. */
 static void
 not_verified(void **state)
 {

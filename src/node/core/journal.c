@@ -18,9 +18,9 @@ struct bh_order_journal {
     char path[PATH_SIZE], next[PATH_SIZE + 8];
     int fd, old_fd; /* old_fd: while a rewrite is under way */
     uint64_t size, old_size;
-    uint64_t reserved; /* of the file on the disk, as far as we took it */
+    uint64_t reserved; /* of the file on the disk, as far as the node claimed it */
     bool dirty;
-    bh_ns sync_at; /* of what is dirty, where nobody syncs it before; 0: not planned */
+    bh_ns sync_at; /* when to sync what is dirty, if no earlier sync comes; 0: not planned */
 };
 
 uint32_t
@@ -125,8 +125,7 @@ journal_sync_folder(const char *path, struct bh_err *err)
 static bh_rc
 journal_open_file(struct bh_order_journal *journal, const char *path, int more_flags, struct bh_err *err)
 {
-    journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags, 0600);
-    return journal->fd < 0 ? bh_err_errno(err, "open %s", path) : BH_OK;
+    return bh_file_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | more_flags, 0600, &journal->fd, err);
 }
 
 bh_rc

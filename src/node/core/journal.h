@@ -41,8 +41,8 @@ BH_MUST_USE bh_rc bh_order_journal_append(struct bh_order_journal *journal, cons
 /* Wait until all that was appended is on disk. */
 BH_MUST_USE bh_rc bh_order_journal_sync(struct bh_order_journal *journal, struct bh_err *err);
 
-/* The same for what nobody waits for, once it has been seen here BH_JOURNAL_SYNC_WITHIN ago.  `ret_next`:
- * when to come again, also after an error, or 0. */
+/* Sync records that no caller waits for, BH_JOURNAL_SYNC_WITHIN after this function first sees them.
+ * `ret_next`: when to call again, also after an error, or 0. */
 #define BH_JOURNAL_SYNC_WITHIN BH_NS_PER_S
 BH_MUST_USE bh_rc bh_order_journal_tick(struct bh_order_journal *journal, bh_ns now, bh_ns *ret_next,
                                         struct bh_err *err);

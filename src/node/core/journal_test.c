@@ -97,7 +97,8 @@ test_reopen(void **state)
     BH_CHECK_DONE();
 }
 
-/* What nobody syncs is synced within its time, and not before; what was synced plans nothing. */
+/* A record that no caller syncs is synced within its time, and not before; after a sync nothing is
+ * planned. */
 static void
 test_tick(void **state)
 {

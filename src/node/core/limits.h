@@ -5,8 +5,8 @@
 #include "ports/runtime.h"
 #include "wire/message.h"
 
-/* What a job may have of the machine's processes, memory, CPU time and disks: what its START asks
- * for, within node.conf. */
+/* The limits of a job on the machine's processes, memory, CPU time and disks: what its START asks for, within
+ * node.conf. */
 
 /* BH_RANGE: it asks for more than node.conf gives, or for less CPU time than can be kept to. */
 BH_MUST_USE bh_rc bh_limits_check(const struct bh_conf *conf, const struct bh_msg_start *start,

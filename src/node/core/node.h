@@ -34,6 +34,12 @@ struct bh_gpu_error {
     char why[BH_GPU_ERROR_MAX];
 };
 
+/* The epochs of the daemon's store that were heard of: node/session/epoch.h. */
+struct bh_node_epochs {
+    uint32_t ids[BH_WIRE_EPOCHS_MAX];
+    uint32_t count;
+};
+
 struct bh_health_watch;
 struct bh_share_leases;
 
@@ -42,7 +48,7 @@ struct bh_node {
     struct bh_node_state state;
     struct bh_runtime runtime;
     struct bh_sealed_program sealed_runtime;
-    int claim_fd;   /* our control group (node/core/claim.h); -1: not ours */
+    int claim_fd;   /* this node's control group (node/core/claim.h); -1: not claimed */
     int barrier_fd; /* eventfd: keepers say that a process 1 waits (node/verify/start_barrier.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
@@ -53,19 +59,20 @@ struct bh_node {
     struct bh_arena *scan_arena;   /* of `inventory` */
     struct bh_inventory inventory; /* as last scanned */
     bool inventory_known;
-    uint64_t scans;           /* made by who waited for them */
+    uint64_t scans;           /* made for callers that waited */
     struct bh_survey *survey; /* node/placement/survey.h */
 
     char name[64], boot[40], runtime_version[40];
     char libexec[BH_NODE_PATH_MAX];
-    char sandboxes[BH_NODE_PATH_MAX]; /* sandboxes, a tmpfs of our own */
+    char sandboxes[BH_NODE_PATH_MAX]; /* sandboxes, on a private tmpfs */
     uint32_t caps_major, uvm_major;   /* 0: this machine has none */
 
     int listener;
     struct {
         int fd;
         uint64_t reached;
-    } order_watermark;         /* node/orders/order_watermark.h */
+    } order_watermark; /* node/orders/order_watermark.h */
+    struct bh_node_epochs epochs;
     struct bh_link *link;      /* the daemon's connection, or NULL */
     bool hello_received;       /* HELLO was said on it */
     uint64_t reported_changes; /* of the ownership map, on it */
@@ -97,9 +104,9 @@ bh_node_sooner(bh_ns next, bh_ns at)
     return at && (!next || at < next) ? at : next;
 }
 
-/* Sandboxes of the node's own have numbers that no lease has, counted up from here; a scrub's
- * and a probe's stand side by side, so they are never the same.  One that a crash left behind
- * is ended at the next start like any container that the journal does not know. */
+/* Sandboxes of the node itself have numbers that no lease has, counted up from here; those of scrubs and of
+ * probes lie apart, so they are never the same.  One that a crash left behind is ended at the next start like
+ * any container that is not in the journal. */
 #define BH_SCRUB_LEASES (UINT64_C(1) << 62) /* and the partition */
 #define BH_PROBE_LEASES (UINT64_C(3) << 61) /* and how many probes there were */
 

@@ -25,18 +25,18 @@ enum bh_node_record_kind {
                             itself, and `outcome` is the cause of its end then (0, of before
                             there were two: OVER_CAP) */
     BH_NODE_RECORD_SUSPENDED,      /* a job is frozen and was seen to hold no GPU context */
-    BH_NODE_RECORD_RESUMED,        /* that does not hold any more: it is about to be thawed */
+    BH_NODE_RECORD_RESUMED,        /* it holds its partitions again: it is about to be thawed */
     BH_NODE_RECORD_OWNER,          /* whose the bytes of memory units of a GPU are */
     BH_NODE_RECORD_RECEIPT,        /* a partition was scrubbed, or that failed */
     BH_NODE_RECORD_FORGET_RECEIPT, /* acknowledged */
     BH_NODE_RECORD_CHECKPOINTED,   /* the GPU memory of a job's processes is put aside, or may be */
     BH_NODE_RECORD_RESTORED,       /* it is not any more */
-    BH_NODE_RECORD_REACHED, /* the highest order that was taken; `generation`: in which course of things;
-                        `changes`: bh_node_state.changes */
+    BH_NODE_RECORD_REACHED, /* the highest order that was taken; `generation`: in which epoch; `changes`:
+                             * bh_node_state.changes */
     BH_NODE_RECORD_KINDS
 };
 
-/* A partition as it stood when it was carved or lent. */
+/* A partition as of its carve or lease. */
 struct bh_node_partition {
     uint64_t partition;
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
@@ -53,12 +53,12 @@ struct bh_node_partition {
 #define BH_WHOLE_GPU UINT32_MAX
 #define BH_SHARE_GI UINT32_C(0xffffff00) /* and its slot, of a share; below are numbers of GPU instances */
 
-/* What a fill did not reach: the driver kept it for itself or for the helper's context, or nobody filled it.
- * A partition of the same geometry does not get it either; another may. */
+/* Bytes that a fill did not reach: the driver kept them for itself or for the helper's context, or no fill
+ * was made.  A partition of the same geometry does not get them either; one of another geometry may. */
 struct bh_ownership_gap {
-    char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: nobody knows */
+    char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: unknown */
     uint32_t start;
-    /* Whose bytes may stand there, each tenant once; when there are too many, the last one is unknown. */
+    /* The tenants whose bytes may be there, each once; when there are too many, the last one is unknown. */
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
     uint32_t from_count;
 };
@@ -73,7 +73,7 @@ struct bh_node_record {
     uint32_t message;                   /* of the order */
     struct bh_node_partition partition; /* ORDER of a carve or destroy, PARTITION, GONE, RECEIPT;
                                    OWNER: gpu and units */
-    /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
+    /* LEASE; ORDER of a carve: instances on that GPU that this node did not make */
     struct bh_node_partition lent[BH_WIRE_PARTITIONS_MAX];
     uint32_t lent_count;
     bool begun;           /* ORDER of a carve: the driver may have been asked */
@@ -82,7 +82,7 @@ struct bh_node_record {
     uint32_t outcome, rc; /* OUTCOME; STOPPING: outcome */
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
-    uint32_t tenant;               /* LEASE, OWNER; ORDER of a carve: whose it is to be */
+    uint32_t tenant;               /* LEASE, OWNER; ORDER of a carve: the tenant that gets it */
     char party[BH_PARTY_SIZE];     /* LEASE: of that tenant; "" of before it was noted */
     uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
     bool clean, failed;            /* OWNER */

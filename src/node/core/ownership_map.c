@@ -224,8 +224,8 @@ bh_ownership_map_set_gap(struct bh_ownership_map *table, const char *gpu, uint32
     ownership_assert(ownership);
 }
 
-/* A unit was filled under that geometry.  What the fill left out may hold bytes of everybody who had the unit
- * before, ever: the gaps of before may lie in the one that is left now. */
+/* A unit was filled under that geometry.  The bytes that the fill left out may be of any tenant that ever had
+ * the unit: earlier gaps may lie in the one that is left now. */
 static void
 map_leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_ownership_gap *shape)
 {
@@ -279,7 +279,7 @@ bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t units,
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if ((units >> u & 1) == 0)
             continue;
-        if (ownership->unit[u].clean) /* nobody had it since */
+        if (ownership->unit[u].clean) /* not lent since */
             ownership->unit[u] = (struct bh_ownership_unit){ 0 };
         ownership->unit[u].failed = true;
     }
@@ -375,7 +375,7 @@ map_list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
         map_list_instead(receipt, tenant, job);
 }
 
-/* Of tenants that are named already, what they left in gaps says no more. */
+/* List the tenants of the gap that are not named yet. */
 static void
 map_list_gap(const struct bh_ownership_gap *gap, struct bh_msg_receipt *receipt)
 {

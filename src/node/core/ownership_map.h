@@ -6,22 +6,22 @@
 
 #include "node/core/node_record.h"
 
-/* The ownership map: whose bytes lie in which memory of which GPU.  For each memory unit it has
- * the tenant that was last lent it, or that a scrub left it clean.  All shares of a GPU get their
- * memory from the same units, so these may hold bytes of several tenants.  What nobody ever
- * scrubbed is unknown, and that is another's to everybody.
+/* The ownership map: whose bytes lie in which memory of which GPU.  For each memory unit it has the tenant
+ * that was last lent it, or that a scrub left it clean.  All shares of a GPU get their memory from the same
+ * units, so these may hold bytes of several tenants.  Memory that was never scrubbed is unknown, and counts
+ * as another tenant's for every tenant.
  *
- * A scrub does not reach all bytes of a partition.  What it left out is out of reach for the next partition
- * of the same geometry, a profile at a place, and ordinary memory for another one, so that each unit has also
- * the geometry that it was last scrubbed under, and who had it until then.  Shares have that of the whole
- * GPU.
+ * A scrub does not reach all bytes of a partition.  The bytes that it left out cannot be reached from the
+ * next partition of the same geometry (a profile at a start), and are ordinary memory for another geometry.
+ * So each unit also has the geometry that it was last scrubbed under, and its tenant until then.  Shares have
+ * the geometry of the whole GPU.
  *
- * Kept in the node's journal, so that a crash does not make memory clean; node/orders/order_watermark.h says
- * when that is not believed.  A table without a clock or I/O. */
+ * The map is kept in the node's journal, so that a crash does not make memory clean;
+ * node/orders/order_watermark.h says when the journal is not believed.  A table without a clock or I/O. */
 
 enum { BH_OWNERSHIP_UNITS = 16, BH_OWNERSHIP_GPUS_MAX = 256 };
 
-#define BH_OWNERSHIP_UNKNOWN UINT32_MAX /* a tenant that nobody knows */
+#define BH_OWNERSHIP_UNKNOWN UINT32_MAX /* the tenant is not known */
 #define BH_OWNERSHIP_ALL ((1u << BH_OWNERSHIP_UNITS) - 1)
 
 struct bh_ownership_unit {
@@ -76,8 +76,9 @@ void bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t uni
 bool bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                              uint32_t tenant);
 
-/* Whether what is in the way of that is only that nobody knows whose units were, or under which geometry they
- * were scrubbed: partitions of a node that kept no ownership map, or not this one, when it carved them. */
+/* Whether the only obstacle to that is that the tenant of some units is unknown, or the geometry under
+ * which they were scrubbed.  Such partitions were carved by a node without an ownership map, or with
+ * another one. */
 bool bh_ownership_map_is_unknown(const struct bh_ownership_map *table,
                                  const struct bh_node_partition *partition, uint32_t tenant);
 
@@ -90,9 +91,9 @@ bool bh_ownership_map_has_failed(const struct bh_ownership_map *table,
 bool bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                             struct bh_msg_receipt *receipt);
 
-/* Write into the receipt who had the partition's memory since it was last clean, each once, and whose bytes
- * may stand in gaps that the partition reaches.  When there are too many, each tenant once, and the last one
- * is unknown. */
+/* Write into the receipt the tenants that had the partition's memory since it was last clean, each once, and
+ * those whose bytes may be in gaps that the partition reaches.  When there are too many, each tenant once,
+ * and the last one is unknown. */
 void bh_ownership_map_list_owners(const struct bh_ownership_map *table,
                                   const struct bh_node_partition *partition, struct bh_msg_receipt *receipt);
 

@@ -288,7 +288,7 @@ test_prove(void **state)
     BH_CHECK_DONE();
 }
 
-/* More tenants than there is room for: the last one stands for those that nobody knows any more. */
+/* More tenants than there is room for: the last row counts those that are not named. */
 static void
 test_too_many(void **state)
 {

@@ -6,8 +6,8 @@
 
 #include "base/time.h"
 
-/* When a job's people are notified of what its share did: at once, and then again after ten minutes
- * at the earliest, with how often it was meanwhile.  Pure: the time comes in. */
+/* When a job's submitter is notified of what its share did: at once, and then again after ten minutes at the
+ * earliest, with the number of times since.  Pure: the time is an argument. */
 
 #define BH_NOTICE_INTERVAL_NS (600 * BH_NS_PER_S)
 
@@ -18,7 +18,7 @@ struct bh_pending_notice {
     bool logged;   /* the node's log has it, no daemon was connected yet */
 };
 
-/* It was seen once more. */
+/* It was seen again. */
 void bh_pending_notice_add(struct bh_pending_notice *notice);
 
 /* How often it was, when that is to be reported now; else 0.  `ret_log`: the node's log is to have it,

@@ -1,11 +1,11 @@
-/* When people are told of what a job's share did. */
+/* When the submitter is notified of what a job's share did. */
 #include "node/core/pending_notice.h"
 
 #include "base/test.h"
 
 #define S BH_NS_PER_S
 
-/* Rows: how often it was seen at that time, whether somebody listens, and what comes of it. */
+/* Rows: how often it was seen at that time, whether a daemon listens, and what comes of it. */
 struct row {
     const char *name;
     uint32_t seen;

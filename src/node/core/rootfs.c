@@ -13,7 +13,7 @@
 #include "node/common/path.h"
 
 enum { PATH_SIZE = 512, FILE_BYTES_MAX = 8 << 20, LINKS_MAX = 8 };
-#define MACHINE ".machine" /* in our /usr/local: the machine's own */
+#define MACHINE ".machine" /* in the sandbox's /usr/local: the machine's own */
 
 struct bh_rootfs {
     char folder[PATH_SIZE]; /* <boxes>/host */
@@ -77,7 +77,7 @@ rootfs_copy_link(const char *source, const char *target, struct bh_err *err)
 
 /* ---- /usr ---- */
 
-/* A link in our /usr/local for each entry of the machine's, which is shown beside. */
+/* A link in the sandbox's /usr/local for each entry of the machine's, which is mounted beside it. */
 static bh_rc
 rootfs_link_entries(const char *local, struct bh_err *err)
 {
@@ -100,7 +100,7 @@ rootfs_link_entries(const char *local, struct bh_err *err)
     return rc;
 }
 
-/* The folders of our /usr/local: ours to fill, because the machine's may lack them. */
+/* The folders of the sandbox's own /usr/local, which the node fills, because the machine's may lack them. */
 static bh_rc
 rootfs_make_local(const char *local, const char *libexec, struct bh_err *err)
 {
@@ -195,7 +195,7 @@ rootfs_copy_folder(const char *source, const char *target, struct bh_err *err)
     return rc;
 }
 
-/* Files that are not open to everybody are left out. */
+/* Files that not every user may read are left out. */
 static bh_rc
 rootfs_copy_entry(const char *source, const char *target, struct bh_err *err)
 {

@@ -58,7 +58,7 @@ scratch_is_of_party(const struct bh_node_record *a, const struct bh_node_record 
     return *a->party && *b->party ? strcmp(a->party, b->party) == 0 : a->tenant == b->tenant;
 }
 
-/* Nobody has all of a node's scratch, with one job or with many tenants. */
+/* No job and no tenant may have all of a node's scratch. */
 static bh_rc
 scratch_check_tenant(const struct bh_node *node, const struct bh_job *job, const char *folder, uint64_t bytes,
                      struct bh_err *err)
@@ -113,8 +113,8 @@ bh_scratch_acquire(const struct bh_node *node, struct bh_job *job, uint64_t byte
 
 /* ---- mounting ---- */
 
-/* A loop device that lets go of the file when nobody uses it any more.  Others take free
- * ones at the same time. */
+/* A loop device that releases the file after its last user.  Other programs take free devices at the same
+ * time. */
 static bh_rc
 scratch_attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
 {
@@ -157,9 +157,9 @@ bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place, 
     bh_rc rc;
 
     bh_scratch_path(node, lease, path);
-    file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0)
-        return bh_err_errno(err, "open %s", path);
+    rc = bh_file_open(path, O_RDWR | O_NOFOLLOW, 0, &file, err);
+    if (rc != BH_OK)
+        return rc;
     rc = scratch_attach(file, &device, name, err);
     if (rc != BH_OK)
         return rc;

@@ -31,7 +31,7 @@ BH_MUST_USE bh_rc bh_scratch_mount(const struct bh_node *node, uint64_t lease, c
 /* Remove the file, if there is one; what is still mounted goes when it is not. */
 void bh_scratch_remove(const struct bh_node *node, uint64_t lease);
 
-/* After a start of the node: remove files of leases that have no job any more. */
+/* After a start of the node: remove files of leases that have no job. */
 void bh_scratch_sweep(const struct bh_node *node);
 
 #endif

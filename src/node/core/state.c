@@ -148,7 +148,7 @@ state_grow_table(struct bh_node_state *state, enum bh_node_record_kind kind, str
 static void
 state_apply_reached(struct bh_node_state *state, const struct bh_node_record *record)
 {
-    /* Of another course nobody knows for whom a share's memory was scrubbed either. */
+    /* In a new epoch it is also unknown for which tenant a share's memory was scrubbed. */
     for (uint32_t i = 0; record->generation != state->generation && i < state->partition_count; i++)
         state->partitions[i].cleared_for = 0;
     state->reached = record->order;
@@ -217,7 +217,8 @@ state_apply_lease(struct bh_node_state *state, const struct bh_node_record *reco
     bh_state_assert_job(state, job);
 }
 
-/* What a share was scrubbed for does not hold any more: others have had its memory, or nobody knows who. */
+/* The scrubs of shares there count no longer: other leases have had the memory, or its tenants are
+ * unknown. */
 static void
 state_forget_clearances(struct bh_node_state *state, const char *gpu, uint32_t units)
 {

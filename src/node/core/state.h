@@ -25,10 +25,10 @@ struct bh_order {
     struct bh_msg_outcome outcome; /* when done */
 };
 
-/* What a job's people hear of its isolation. */
+/* The notices of a job's isolation. */
 enum bh_lease_notice { BH_LEASE_UNVERIFIED, BH_LEASE_VERIFIED, BH_LEASE_STOPPED, BH_LEASE_NOTICES };
 
-/* How a lease stands by its isolation checks; node/verify/lease_check.h. */
+/* The state of a lease's isolation checks; node/verify/lease_check.h. */
 struct bh_lease_isolation {
     bool unverified;   /* the last one did not pass */
     bool unknown;      /* none was made since this node started */
@@ -71,7 +71,7 @@ struct bh_job {
     struct {
         uint64_t memory_bytes;
         uint32_t pids;
-    } ordered;              /* 0: not known any more */
+    } ordered;              /* 0: no longer known */
     uint64_t scratch_bytes; /* likewise */
 };
 
@@ -85,7 +85,7 @@ struct bh_node_state {
     struct bh_ownership_map ownership; /* whose bytes lie in which memory */
     struct bh_msg_receipt *receipts;   /* not yet acknowledged */
     uint32_t receipt_count, receipt_capacity;
-    uint64_t reached, generation; /* the highest order that was taken, and in which course of things
+    uint64_t reached, generation; /* the highest order that was taken, and in which epoch
                                    * (node/orders/order_watermark.h); 0: none was begun */
     uint64_t changes; /* of the ownership map, ever: never less than before, unless the folder was put back */
     bool unsaved;     /* perhaps an order is */
@@ -109,8 +109,8 @@ BH_MUST_USE bh_rc bh_state_sync(struct bh_node_state *state, struct bh_err *err)
 BH_MUST_USE bh_rc bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *lease,
                                         struct bh_err *err);
 
-/* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
- * the highest order, and which has more than `changes` changes of the ownership map. */
+/* Note that the tenants of all GPU memory are unknown, and begin a new epoch, in which `reached` is the
+ * highest order and the ownership map has more than `changes` changes. */
 BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t changes,
                                          struct bh_err *err);
 

@@ -126,7 +126,7 @@ bh_state_assert_lease(const struct bh_node_record *lease)
         bh_state_assert_partition(&lease->lent[i]);
 }
 
-/* What is over has nothing under way any more. */
+/* A job that has ended has nothing under way. */
 static void
 state_assert_end(const struct bh_job *job)
 {

@@ -138,7 +138,7 @@ test_unsaved(void **unused)
     BH_CHECK_DONE();
 }
 
-/* Nobody's known, failed or not, also when read again; with a new course of things. */
+/* All memory of unknown tenants, failed or not, also when read again; with a new epoch. */
 static void
 test_disown(void **unused)
 {
@@ -181,8 +181,8 @@ test_disown(void **unused)
     BH_CHECK_DONE();
 }
 
-/* Changes of marks are counted once each, however often the journal is read and rewritten, and a journal that
- * was put back knows of fewer; what is drawn anew knows of more than it was told. */
+/* Changes of marks are counted once each, however often the journal is read and rewritten.  A restored
+ * journal has fewer; memory that is disowned anew counts more than the number received. */
 static void
 test_changes(void **unused)
 {
@@ -318,7 +318,7 @@ test_marks_without_gaps(void **unused)
     BH_CHECK_DONE();
 }
 
-/* A share that was scrubbed for a tenant before nobody knew any more whose its memory is. */
+/* A share that was scrubbed for a tenant before the memory's tenants became unknown. */
 static void
 test_disown_cleared(void **unused)
 {

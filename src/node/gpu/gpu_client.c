@@ -335,8 +335,8 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
     return client;
 }
 
-/* What was just killed goes at once, unless it sits in the driver: systemd would find it
- * beside the program that it starts in our place. */
+/* A child that was just killed ends at once, unless it sits in the driver.  Wait for it: otherwise it still
+ * runs when systemd restarts the node. */
 static void
 gpu_await_abandoned(struct bh_gpu_client *client)
 {

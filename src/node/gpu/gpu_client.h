@@ -8,15 +8,15 @@
 #include "base/time.h"
 #include "ports/device.h"
 
-/* The node's side of the gpu children: programs (bulkhead-gpu) that hold the driver,
- * so that a driver call that never returns costs a child and not the node.
+/* The node's side of the gpu children: programs (bulkhead-gpu) that hold the driver, so that a driver call
+ * that never returns costs a child and not the node.
  *
- * One child answers requests, and for each GPU another one waits for its events and opens no other
- * GPU: when one GPU is reset or changes its mode, no event of the others is lost.  Calls block the caller,
- * the node's only thread, until the child answered or the deadline passed.  A child that misses its deadline
- * is killed and abandoned: it may sit in the kernel where SIGKILL does nothing, so nobody waits for it, and
- * it is reaped whenever it goes.  The next call starts a fresh one, up to BH_GPU_ABANDONED_MAX that have not
- * gone. */
+ * One child answers requests, and for each GPU another one waits for its events and opens no other GPU: when
+ * one GPU is reset or changes its mode, no event of the others is lost.  Calls block the caller, the node's
+ * only thread, until the child answered or the deadline passed.  A child that misses its deadline is killed
+ * and abandoned.  It may sit in the kernel where SIGKILL does nothing, so the node does not wait for it, and
+ * reaps it whenever it ends.  The next call starts a fresh one, while at most BH_GPU_ABANDONED_MAX abandoned
+ * ones are left. */
 struct bh_gpu_client;
 
 enum { BH_GPU_ABANDONED_MAX = 4, BH_GPU_HIDDEN_MAX = 64, BH_GPU_WATCHED_MAX = 64 };
@@ -47,14 +47,13 @@ BH_MUST_USE struct bh_gpu_client *bh_gpu_client_new(const struct bh_gpu_client_o
 void bh_gpu_client_free(struct bh_gpu_client *client);
 BH_AUTO_DEFINE(struct bh_gpu_client *, bh_gpu_client_free)
 
-/* The GPUs behind the request child as a device port; valid as long as the client.
- * Its results are those of ports/device.h, and
+/* The GPUs behind the request child as a device port; valid as long as the client.  Its results are those of
+ * ports/device.h, and
  *   BH_UNCERTAIN    the child missed its deadline or died in the middle of the call:
- *                   scan to learn what became of it.  bh_gpu_child_died tells which
+ *                   scan to learn what became of it.  bh_gpu_child_died says which
  *   BH_UNAVAILABLE  no driver, or too many abandoned children
- * Lists live in the arena given.  next_event reads from the event children; with `wait` 0
- * it answers BH_TIMEOUT at once when there is none.  close does nothing:
- * the client is freed with bh_gpu_client_free. */
+ * Lists live in the arena given.  next_event reads from the event children; with `wait` 0 it answers
+ * BH_TIMEOUT at once when there is none.  close does nothing: the client is freed with bh_gpu_client_free. */
 struct bh_device bh_gpu_client_device(struct bh_gpu_client *client);
 
 /* Whether `err` says that a child died in the middle of a call, or missed its deadline for want of
@@ -84,16 +83,16 @@ bh_ns bh_gpu_client_response_until(const struct bh_gpu_client *client);
  * BH_GPU_WATCHED_MAX are not watched.  A scan does this for each GPU that it finds. */
 void bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t minor);
 
-/* Descriptors to poll for reading (POLLIN), and how many; when one is readable, call next_event of
- * the port with `wait` 0 until it fails (BH_TIMEOUT: no more now; BH_UNAVAILABLE: a child went,
- * or none runs).  Starts the children of watched GPUs that do not run, each at most once in
- * BH_GPU_EVENTS_RESTART.  Ask before every poll: the numbers change when a child was replaced. */
+/* Descriptors to poll for reading (POLLIN), and how many; when one is readable, call next_event of the port
+ * with `wait` 0 until it fails (BH_TIMEOUT: none left; BH_UNAVAILABLE: a child ended, or none runs).  Starts
+ * the children of watched GPUs that do not run, each at most once in BH_GPU_EVENTS_RESTART.  Ask before every
+ * poll: the numbers change when a child was replaced. */
 #define BH_GPU_EVENTS_RESTART (5 * BH_NS_PER_S)
 uint32_t bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED_MAX]);
 
-/* End the children that have these GPUs open (by their minors, /dev/nvidiaN), and wait a moment
- * until they have gone; from now on none opens them: nothing of ours holds one while it is reset,
- * and the others stay in use and watched.  `count` 0: all are seen and watched again. */
+/* End the children that have these GPUs open (by their minors, /dev/nvidiaN), and wait a moment until they
+ * have ended.  From now on none opens these GPUs, so that no program of the node holds one while it is reset;
+ * the others stay in use and watched.  `count` 0: all are read and watched again. */
 void bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count);
 
 /* Reap abandoned children that have gone; cheap, call it at every turn of the loop (the

@@ -56,8 +56,8 @@ await_ask(struct bh_link *link)
     return ask.call;
 }
 
-/* Until it is told to go by the test's end: a child that no signal ends.  A process
- * that is traced stays a zombie until its tracer has asked for it. */
+/* A child that no signal ends, until the test's end orders it.  A process that is traced stays a zombie until
+ * its tracer has asked for it. */
 static void
 stick(const char *record)
 {

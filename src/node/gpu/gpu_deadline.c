@@ -44,7 +44,7 @@ bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_fr
     }
 }
 
-/* The answer to the call whose number stands in it already. */
+/* Wait for the answer to the call whose number `answer` already has. */
 static bh_rc
 gpu_await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_response *answer,
                  struct bh_arena *arena, struct bh_err *err)

@@ -6,7 +6,7 @@
 
 /* A driver call that hangs costs its child: it is asked with a deadline, killed and abandoned. */
 
-/* A call on its way: what is asked, and where the answer goes. */
+/* A call on its way: the request, and where the answer goes. */
 struct bh_gpu_call {
     enum bh_gpu_message_kind kind;
     struct bh_gpu_request ask;

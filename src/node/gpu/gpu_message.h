@@ -4,9 +4,9 @@
 #include "base/fields.h"
 #include "ports/device.h"
 
-/* What bulkhead-node and its gpu children say to each other, in the frames of
- * wire/frame.h.  Both ends are the same build, so nothing here is versioned.  It
- * stands here and not in wire/ because it carries the device port's own structs. */
+/* The messages between bulkhead-node and its gpu children, in the frames of wire/frame.h.  Both ends are the
+ * same build, so nothing here is versioned.  They are here and not in wire/ because they carry the device
+ * port's own structs. */
 
 enum bh_gpu_message_kind {
 #define BH_GPU_MESSAGE(id, number, type, from, doc) BH_GPU_MSG_##id = number,

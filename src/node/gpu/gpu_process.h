@@ -8,7 +8,7 @@
 /* Asserts what holds of it between two calls. */
 void bh_gpu_client_assert(const struct bh_gpu_client *client);
 
-/* `watcher`: whose child it is; NULL for one that answers.  BH_UNAVAILABLE. */
+/* `watcher`: the one that the child belongs to; NULL for a child that answers requests.  BH_UNAVAILABLE. */
 BH_MUST_USE bh_rc bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child,
                                const struct bh_gpu_watcher *watcher, struct bh_err *err);
 

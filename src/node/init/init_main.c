@@ -1,10 +1,10 @@
-/* bulkhead-init: process 1 of every job.  The kernel spares process 1 the default action
- * of signals and makes it the parent of every orphan; so that a job's own command is an
- * ordinary process, this one starts it, reaps, and ends as it ended.  It passes no signals
- * on: the node sends them to every process of a job itself.
+/* bulkhead-init: process 1 of every job.  The kernel spares process 1 the default action of signals and makes
+ * it the parent of every orphan; so that a job's own command is an ordinary process, this one starts it,
+ * reaps, and ends as it ended.  It passes no signals on: the node sends them to every process of a job
+ * itself.
  *
- * What is added to a running job (exec, port-forward) is its child, too: it stands behind the
- * same sandbox because it never was outside of it (node/init/init_stream.h).
+ * A command that is added to a running job (exec, port-forward) is its child, too: it is in the same sandbox
+ * because it was never outside of it (node/init/init_stream.h).
  *
  *   init [--tty] -- COMMAND [ARGUMENT...] */
 
@@ -66,10 +66,10 @@ init_begin(int number)
     may_begin = 1;
 }
 
-/* The sandbox is whole by now: the node inspects it from outside before the job's command begins
- * (node/verify/start_barrier.h).  It hears from the keeper, and sees by the handler that is set, that this
- * process waits, and ends the wait with a signal that nobody inside can send before there is a command. Only
- * the keeper reports how a job ended: without one there is nothing to wait for. */
+/* The sandbox is complete here: the node inspects it from outside before the job's command begins
+ * (node/verify/start_barrier.h).  The keeper and the signal handler that is set tell the node that this
+ * process waits.  The node ends the wait with a signal that no process inside can send before there is a
+ * command.  Only the keeper reports how a job ended: without a keeper there is nothing to wait for. */
 static void
 await_check(void)
 {

@@ -21,7 +21,7 @@
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S = 5, CONNECT_S = 10 };
 
-/* A command, or a connection that somebody holds (pid 0). */
+/* A command, or a held connection (pid 0). */
 struct stream_session {
     bool used;
     int answers;    /* -1: the asker has gone */
@@ -174,7 +174,7 @@ bh_init_become(char **command)
     _exit(failed == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 struct stream_request {
     struct bh_init_request head;
@@ -416,7 +416,7 @@ stream_end_session(struct stream_session *session)
     session->used = false;
 }
 
-/* The asker has gone: what it began gets SIGHUP, as when a terminal hangs up. */
+/* The client has gone: its command gets SIGHUP, as when a terminal hangs up. */
 static void
 stream_disconnect(struct stream_session *session)
 {

@@ -14,7 +14,7 @@ void bh_init_streams_open(void);
 /* A terminal of the job's own /dev/pts; both ends close on exec. */
 bool bh_init_terminal(int *ret_master, int *ret_slave);
 
-/* Tell the keeper that this process waits at the start barrier. */
+/* Report to the keeper that this process waits at the start barrier. */
 void bh_init_streams_send_waits(void);
 
 /* Hand the job's terminal to the keeper; the descriptor stays open here. */
@@ -26,8 +26,8 @@ void bh_init_terminal_enter(int slave);
 /* In a child: become the command, or say on standard error why not, and end. */
 _Noreturn void bh_init_become(char **command);
 
-/* Wait until a child may have ended, and do what is asked for meanwhile.  SIGCHLD is blocked
- * outside of it.  Does not return when the keeper is gone. */
+/* Wait until a child may have ended, and serve requests meanwhile.  SIGCHLD is blocked outside of it.  Does
+ * not return when the keeper is gone. */
 void bh_init_streams_wait(void);
 
 /* The keeper is gone: process 1 ends, and the kernel ends every process of the job with it. */

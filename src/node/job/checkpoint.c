@@ -254,7 +254,7 @@ bh_checkpoint_runs(const struct bh_node *node, uint64_t order)
     return false;
 }
 
-/* Its helper may still sit in the driver: then nobody else is sent to that job. */
+/* Its helper may still sit in the driver: then no other helper is sent to that job. */
 static void
 checkpoint_release(struct operation *operation)
 {
@@ -280,7 +280,7 @@ checkpoint_record_checkpointed(struct bh_node *node, const struct bh_job *job,
     return rc == BH_OK ? bh_state_sync(&node->state, err) : rc;
 }
 
-/* Not noted is not lost: what is given back twice is given back once. */
+/* A lost note does no harm: to give memory back twice is to give it back once. */
 static void
 checkpoint_record_restored(struct bh_node *node, uint64_t lease)
 {
@@ -374,7 +374,7 @@ checkpoint_end_restore(struct bh_node *node, struct operation *operation,
     operation->step = OVER;
 }
 
-/* A job whose processes cannot go on ends, and says why. */
+/* A job whose processes cannot continue ends, and says why. */
 static void
 checkpoint_end_job(struct bh_node *node, const struct operation *operation)
 {
@@ -514,7 +514,7 @@ checkpoint_hold(uint64_t lease, const char *why, bool *ret_held, struct bh_err *
     return BH_OK;
 }
 
-/* Nothing of it is on the GPU any more, or there never was: freeze it, and look. */
+/* Freeze a job that has nothing on the GPU; if it still holds the GPU, undo the save. */
 static bh_rc
 checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_held, struct bh_err *err)
 {

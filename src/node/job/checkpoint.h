@@ -5,14 +5,13 @@
 
 /* Suspending jobs that hold memory on a GPU (docs/shares.md, ADR 0042).
  *
- * The processes of such a job that the driver lists are put aside by its checkpoint calls, all or
- * none, while they still run; then the job is frozen and the driver's list is read, as that of
- * any other.  On the way back it is thawed, and they are given their memory back before they may
- * use it.  bulkhead-checkpoint makes the calls, beside the node's loop: an order that asks waits, and
- * asks the same again.
+ * The driver's checkpoint calls save the processes of such a job that the driver lists, all or none, while
+ * they still run; then the job is frozen and the driver's list is read, as for any other job.  To resume, the
+ * job is thawed, and its processes get their memory back before they may use it. bulkhead-checkpoint makes
+ * the calls, beside the node's loop: an order that needs one waits, and asks again.
  *
- * Which processes may be away is noted before the first call and until the last: after a crash
- * what was cut off is undone, unless the job stands suspended. */
+ * The processes that may be saved are noted before the first call and until the last: after a crash an
+ * interrupted save is undone, unless the job is suspended. */
 
 BH_MUST_USE struct bh_checkpoint_runs *bh_checkpoints_new(void);
 void bh_checkpoints_free(struct bh_checkpoint_runs *checkpoints); /* NULL is fine; ends its helpers */
@@ -40,8 +39,8 @@ bh_ns bh_checkpoints_tick(struct bh_node *node, bh_ns now);
 /* Whether a helper runs for that order. */
 bool bh_checkpoint_runs(const struct bh_node *node, uint64_t order);
 
-/* After a start of the node: what may be away of a job that is not suspended, and got no signal to
- * end, is given back. */
+/* After a start of the node: give back the saved memory of a job that is not suspended and got no signal to
+ * end. */
 void bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job);
 
 #endif

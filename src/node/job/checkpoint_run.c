@@ -157,7 +157,7 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
     return rc;
 }
 
-/* The last line that begins with the word, and nothing else in it. */
+/* The last line that begins with the word and has only the report. */
 static bh_rc
 run_read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report *ret_report,
                 struct bh_err *err)

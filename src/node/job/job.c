@@ -108,8 +108,8 @@ job_close_watch(struct bh_job *job)
     job->running = job->frozen = false;
 }
 
-/* Kill what is left.  Only the first time is it waited for: what does not go then sits in
- * the kernel, and the node has other things to do. */
+/* Kill what is left.  The node waits for it only the first time: a process that stays then sits in the
+ * kernel, and the node has other things to do. */
 static bool
 job_end_all(struct bh_node *node, struct bh_job *job, const char *id)
 {
@@ -142,6 +142,7 @@ job_finish(struct bh_node *node, struct bh_job *job)
     bh_node_job_folder(node, job->record.lease, folder);
     bh_node_job_id(job->record.lease, id);
     job_close_watch(job);
+    bh_keeper_disown(folder);
     if (!job_end_all(node, job, id)) {
         job->check_at = bh_time_monotonic() + END_INTERVAL;
         return;
@@ -180,7 +181,7 @@ bh_job_check(struct bh_node *node, struct bh_job *job)
         return;
     bh_node_job_folder(node, job->record.lease, folder);
     if (job->pidfd >= 0)
-        waitid(P_PIDFD, (id_t)job->pidfd, &reaped, WEXITED | WNOHANG); /* ours or init's */
+        waitid(P_PIDFD, (id_t)job->pidfd, &reaped, WEXITED | WNOHANG); /* a child of the node or of init */
     if (!bh_keeper_alive(folder, &pid)) {
         job_finish(node, job);
         return;
@@ -445,8 +446,8 @@ job_record_suspended(struct bh_node *node, const struct bh_job *job, bool suspen
     return job->suspended == suspended ? BH_OK : bh_state_record(&node->state, &record, err);
 }
 
-/* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox
- * is not put aside: its devices could be others when it goes on. */
+/* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox is not suspended: its
+ * devices could be others when it is resumed. */
 static bool
 job_has_begun(const struct bh_node *node, const struct bh_job *job)
 {
@@ -456,8 +457,8 @@ job_has_begun(const struct bh_node *node, const struct bh_job *job)
     return fd >= 0 && bh_process_first_state(init) != BH_FIRST_SETUP;
 }
 
-/* That a job is frozen says nothing about its contexts, and after a crash of the node
- * nobody knows whether they were looked at: what is noted counts. */
+/* A frozen job may still have contexts, and after a crash the node does not know whether it checked them:
+ * only what the journal says counts. */
 static bh_rc
 job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held, struct bh_err *err)
 {
@@ -472,7 +473,7 @@ job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_h
     return rc == BH_OK && !*ret_held ? job_record_suspended(node, job, true, err) : rc;
 }
 
-/* Freeze first: what a running process does after the list was read is unknown. */
+/* Freeze first: a process that runs could change its contexts after the list was read. */
 bh_rc
 bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_err *err)
 {
@@ -569,8 +570,8 @@ job_kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_
     return rc;
 }
 
-/* Process 1 takes no signal to end: before the job's command stands beside it, the signal would
- * be lost.  It is sent once, then. */
+/* Process 1 ignores the signal to end: before the job's command runs beside it, the signal would be lost.  So
+ * it is sent once the command runs. */
 static bh_rc
 job_ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *err)
 {

@@ -5,9 +5,8 @@
 
 /* Jobs on this node, from START to ENDED.
  *
- * An order's effect is idempotent as far as it can be, and its truth can be read again
- * after a crash: a job runs when its keeper holds the lock of its folder, and has ended
- * when its exit record stands there. */
+ * An order's effect is idempotent as far as possible, and its outcome can be read again after a crash: a job
+ * runs when its keeper holds the lock of its folder, and has ended when its exit record is there. */
 
 /* Start the job of a lease that was noted.  On failure nothing of it is left. */
 BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err);
@@ -15,8 +14,8 @@ BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *
 /* Freeze the job unless it keeps the GPU: `ret_held` and a thawed job then. */
 BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_err *err);
 
-/* Thaw it, when its partitions stand on the device nodes they were lent with: else BH_CONFLICT.
- * `ret_waits`: not yet, memory is scrubbed first, as bh_scrub_prepare. */
+/* Thaw it, when its partitions are on the device nodes they were lent with: else BH_CONFLICT.  `ret_waits`:
+ * not yet, memory is scrubbed first, as bh_scrub_prepare. */
 BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
                                 struct bh_err *err);
 
@@ -30,7 +29,7 @@ BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *st
  * report the end once it is one. */
 void bh_job_check(struct bh_node *node, struct bh_job *job);
 
-/* The daemon has the end on disk, or does not know the lease any more. */
+/* The daemon has the end on disk, or no longer knows the lease. */
 void bh_job_forget(struct bh_node *node, uint64_t lease);
 
 /* Its processes that have a context on one of its partitions, and what they hold; `count` may be more

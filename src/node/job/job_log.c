@@ -38,13 +38,14 @@ bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, in
     const struct bh_tenant_logs logs = { .folder = node->conf.log_dir,
                                          .party = party,
                                          .tenant = start->tenant_id };
+    bh_rc rc;
 
     bh_party_of(start->tenant, party);
     bh_job_log_name(start->job, start->member, start->epoch, name);
     bh_path_format(path, sizeof path, "%s/%s", node->conf.log_dir, name);
-    *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (*ret_fd < 0)
-        return bh_err_errno(err, "create log %s", path);
+    rc = bh_file_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0640, ret_fd, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "create log");
     if (fchown(*ret_fd, 0, node->conf.daemon_gid) != 0 || fchmod(*ret_fd, 0640) != 0)
         return bh_err_errno(err, "give log %s to the daemon's group", path);
     return bh_tenant_logs_add(&logs, name, err);

@@ -3,8 +3,8 @@
 
 #include "node/core/node.h"
 
-/* The output of jobs: one log for each member (bh_job_log_name); a job that was queued again goes on
- * in it. */
+/* The output of jobs: one log for each member (bh_job_log_name); a job that was queued again appends to
+ * it. */
 
 /* Open the log for appending, making it where there is none.  BH_IO and others of errno's. */
 BH_MUST_USE bh_rc bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,

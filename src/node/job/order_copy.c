@@ -19,7 +19,7 @@ bh_order_copy_fini(struct bh_order_copy *copy)
     bh_buf_fini(&copy->frame);
 }
 
-/* An order of our own is readable. */
+/* A copy that this node wrote can be read. */
 void *
 bh_order_copy_message(const struct bh_order_copy *copy, struct bh_arena *arena)
 {

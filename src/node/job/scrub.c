@@ -23,8 +23,8 @@
 
 enum { LEAST_PERCENT = 80 };
 
-/* What did not end is done again after a pause that doubles.  A helper that takes too long has had
- * its time, and is tried once more. */
+/* A run that did not end is repeated after a pause that doubles.  A helper that took too long is tried only
+ * once more. */
 enum { INTERRUPTIONS_MAX = 4, TIMEOUTS_MAX = 2 };
 #define PAUSE_FIRST (100 * BH_NS_PER_MS)
 #define PAUSE_MOST (2 * BH_NS_PER_S)
@@ -42,8 +42,8 @@ bh_scrub_request_of(const struct bh_node_record *order)
                                       .job = order->job };
 }
 
-/* A share was scrubbed for the tenant and no lease has had memory of its GPU since, or there is
- * nobody else's in it. */
+/* Either a share was scrubbed for the tenant and no lease has had memory of its GPU since, or the memory
+ * holds no other tenant's bytes. */
 static bool
 scrub_may_have(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant)
 {
@@ -59,7 +59,7 @@ bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *reque
     return partition && !scrub_may_have(node, partition, request->tenant);
 }
 
-/* The partition that stands where the lease was lent one: a resumed lease may get another. */
+/* The partition at the placement that the lease was lent: a resumed lease may get another one. */
 static const struct bh_node_partition *
 scrub_partition_of(const struct bh_node *node, const struct bh_node_partition *lent)
 {
@@ -93,9 +93,9 @@ struct scrub {
     bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
     uint32_t interruptions, timeouts;
     bool logged;       /* its receipt is written, and its last helper has not gone yet */
-    bool left;         /* nobody waits for it any more */
+    bool left;         /* no order waits for it */
     bool was_bad;      /* a run has read back something else than it filled */
-    struct bh_err err; /* when over: what came of it */
+    struct bh_err err; /* when over: the result */
 };
 
 struct bh_scrubs {
@@ -305,8 +305,8 @@ scrub_log_receipt(const struct bh_msg_receipt *receipt)
                BH_U64("residue", receipt->residue));
 }
 
-/* Over is over when nothing of its helper stands on the partition any more: it may be used
- * at once.  What does not go keeps the partition from everybody. */
+/* A scrub is over when no process of its helper uses the partition, which may be used at once.  A process
+ * that stays keeps every tenant from the partition. */
 static void
 scrub_finish(struct bh_node *node, struct scrub *scrub)
 {
@@ -350,7 +350,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
     scrub_finish(node, scrub);
 }
 
-/* Another run after a pause, or no more. */
+/* Another run after a pause, or the last failure. */
 static void
 scrub_try_later(struct bh_node *node, struct scrub *scrub, bool more)
 {
@@ -433,7 +433,7 @@ scrub_record_bad(struct bh_node *node, struct scrub *scrub)
         scrub_try_run(node, scrub);
 }
 
-/* How many ran beside it is a number of its own: not everybody who reads this sees them. */
+/* How many shares ran beside it is a separate number: not every reader of this text knows them. */
 static void
 scrub_explain_part(struct bh_msg_receipt *receipt)
 {
@@ -611,8 +611,8 @@ bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *requ
                      ret_waits, err);
 }
 
-/* One of the lease's partitions.  Of memory that shares have together all that is not the tenant's is
- * scrubbed, of others what nobody knows whose it was. */
+/* One of the lease's partitions.  Of memory that shares have together, all that is not the tenant's is
+ * scrubbed; of other memory, what has an unknown tenant. */
 static bh_rc
 scrub_prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
                         const struct bh_node_partition *partition, bool *ret_waits, struct bh_err *err)

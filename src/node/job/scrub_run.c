@@ -92,7 +92,7 @@ scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
     bh_rc rc;
 
     if (!bh_isolation_checks_of_helper(node, run->helper, &report) || bh_report_is_trespass(&report))
-        return; /* looked at again: who trespasses is ended meanwhile */
+        return; /* inspected again: a trespassing job is ended meanwhile */
     rc = bh_report_result(&report) == BH_CHECK_PASS
              ? bh_helper_sandbox_release(run->helper, &run->why)
              : bh_err_set(&run->why, BH_UNAVAILABLE, "the helper's sandbox: %.160s", report.why);
@@ -102,7 +102,7 @@ scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
         kill_for(node, run);
 }
 
-/* The last line that begins with the word, and nothing else in it. */
+/* The last line that begins with the word and has only the report. */
 static bh_rc
 read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report, struct bh_err *err)
 {

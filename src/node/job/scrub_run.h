@@ -18,7 +18,7 @@ struct bh_scrub_run {
  * `ret_why`. */
 bool bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size);
 
-/* Begin; as bh_helper_sandbox_start.  It takes no more than `most` bytes, if that is not 0. */
+/* Begin; as bh_helper_sandbox_start.  It fills at most `most` bytes, if that is not 0. */
 BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_node_partition *partition,
                                      uint64_t most, struct bh_scrub_run *run, struct bh_err *err);
 

@@ -14,8 +14,8 @@
 
 /* ---- what the driver says ---- */
 
-/* Where each sample counts for one process, their parts come to no more than all of the time, but
- * for rounding.  A driver that counts otherwise is not understood. */
+/* If each sample counts for one process, their shares add up to at most all of the time, except for rounding.
+ * Samples of a driver that counts otherwise are not used. */
 static bool
 is_one_whole(const struct bh_device_samples *samples)
 {
@@ -45,7 +45,7 @@ bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena
 
     *ret_busy = (struct bh_share_busy){ .known = false };
     if (before == 0)
-        return; /* what was before this node knew the leases is nobody's */
+        return; /* time before this node knew the leases is charged to none */
     ret_busy->samples.since_us = now_us > past_us ? now_us - past_us : 0;
     rc = node->device.ops->busy(node->device.self, gpu, arena, &ret_busy->samples, &err);
     ret_busy->known = rc == BH_OK && is_one_whole(&ret_busy->samples);

@@ -3,14 +3,14 @@
 
 #include "node/share/share_lease_internal.h"
 
-/* Who had the time of GPUs that are shared, and what follows. */
+/* Which leases had the time of shared GPUs, and what follows. */
 
 /* Ask the driver.  That it cannot say is logged once. */
 void bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,
                         struct bh_share_busy *ret_busy);
 uint32_t bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid);
 
-/* Once before the GPUs are gone through: what turns took since then. */
+/* Once before the GPUs are read: the time slices since the last call. */
 void bh_share_busy_begin(struct bh_node *node);
 
 /* Judge all leases that share a GPU. */

@@ -72,7 +72,7 @@ test_asked(void **state)
     BH_CHECK_DONE();
 }
 
-/* Samples of before this node knew its leases are nobody's. */
+/* Samples from before this node knew its leases are charged to none. */
 static void
 test_since(void **state)
 {

@@ -192,8 +192,8 @@ share_compare_judge(struct bh_node *node, struct bh_share_lease_row *row, struct
         share_compare_end(node, row, job); /* the job may be forgotten by then: last */
 }
 
-/* Each second: ask the driver, of each GPU with shares that are open once, what processes hold on
- * it, and tell bulkhead-share what each lease has and who it is.  Then do what is to be done. */
+/* Each second: ask the driver, once for each GPU with open shares, what processes hold on it, and send
+ * bulkhead-share what each lease has and which it is.  Then do what is due. */
 static void
 share_compare_all(struct bh_node *node)
 {

@@ -312,7 +312,7 @@ unpack_receive_line(struct bh_unpack *unpack)
     unpack->now.total_bytes = numbers[2];
 }
 
-/* What came of its report: lines of its course are taken, what stands behind them is the end. */
+/* Read its report: take the lines on its progress; the text behind them is the result. */
 static void
 unpack_read_progress(struct bh_unpack *unpack)
 {
@@ -449,7 +449,7 @@ unpack_start_job(struct bh_node *node, const struct bh_msg_start *start, bh_rc r
     bh_order_answer_with(node, &pending, rc, false);
 }
 
-/* Take the order back, end what runs for it, and go on with it or not. */
+/* Take the order back, end what runs for it, and continue with it if `rc` allows. */
 static void
 unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 {

@@ -82,7 +82,7 @@ keeper_close_log(struct keeper *keeper, const char *why)
     keeper_write_record(why);
 }
 
-/* Jobs leave those who run the machine room on its disk: looked at once for each MiB. */
+/* The output of jobs leaves room on the disk for operators: checked once for each MiB. */
 static void
 keeper_check_disk(struct keeper *keeper, size_t length)
 {
@@ -95,7 +95,7 @@ keeper_check_disk(struct keeper *keeper, size_t length)
         keeper_close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
 }
 
-/* A party's output displaces its own older output, and nobody else's. */
+/* A party's output displaces its own older output, never another party's. */
 static void
 keeper_check_tenant(struct keeper *keeper, size_t length)
 {
@@ -142,7 +142,7 @@ keeper_receive_output(struct keeper *keeper, int fd)
         keeper_store_output(keeper, chunk, (size_t)n);
         bh_keeper_streams_show(keeper->streams, chunk, (size_t)n);
     }
-    return n < 0 && errno == EIO ? 0 : n; /* a terminal that nobody has open */
+    return n < 0 && errno == EIO ? 0 : n; /* no process has the terminal open */
 }
 
 /* ---- the sandbox ---- */
@@ -185,9 +185,8 @@ keeper_spawn(struct keeper *keeper, const struct keeper_ends *ends, struct bh_er
     return bh_process_start(&options, &keeper->child, &keeper->child_fd, err);
 }
 
-/* Standard input is a pipe and not /dev/null: crun gives the standard streams to the job's
- * user, and the machine's null device must not be given away.  It is empty, unless somebody
- * attached may write to it. */
+/* Standard input is a pipe and not /dev/null: crun gives the standard streams to the job's user, and the
+ * machine's null device must not be given away.  It is empty, unless an attached client may write to it. */
 static bh_rc
 keeper_start(struct keeper *keeper, struct bh_err *err)
 {
@@ -248,7 +247,7 @@ keeper_dispatch(struct keeper *keeper, int wait_ms)
     return polls[CHILD].revents & POLLIN;
 }
 
-/* Let those who are attached take the last chunk, or be cut off. */
+/* Wait until attached clients have taken the last chunk, or are cut off. */
 static void
 keeper_wait_for_readers(struct keeper *keeper)
 {
@@ -261,8 +260,7 @@ keeper_wait_for_readers(struct keeper *keeper)
     keeper->output_fd = no_output;
 }
 
-/* All that the job has written before its end, and no more: what it left running has ended,
- * too. */
+/* All that the job has written before its end: processes that it left running have ended, too. */
 static void
 keeper_receive_rest(struct keeper *keeper, int fd)
 {
@@ -344,6 +342,16 @@ keeper_judge(struct keeper *keeper, int status)
 }
 
 /* ---- the program ---- */
+
+/* bh_keeper_disown(): the node did not find this keeper, and ended the job. */
+static bool
+keeper_is_disowned(const struct keeper *keeper)
+{
+    char path[600];
+
+    return snprintf(path, sizeof path, "%s/keeper.disowned", keeper->folder) < (int)sizeof path
+           && access(path, F_OK) == 0;
+}
 
 static void
 keeper_report_started(struct keeper *keeper)
@@ -457,6 +465,8 @@ main(int argc, char **argv)
         snprintf(keeper.end.why, sizeof keeper.end.why, "%.199s", err.msg);
         keeper_write_record(err.msg);
     }
+    if (keeper_is_disowned(&keeper))
+        return EXIT_SUCCESS;
     rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
     if (rc != BH_OK) /* its message names folders of the node, and the log is the tenant's */
         keeper_write_record("the node could not record how the job ended");

@@ -19,7 +19,7 @@
 
 enum { PACKET_MAX = 16 << 10, SOCKET_BYTES = 256 << 10, BACKLOG = 64 };
 
-/* Somebody who is attached. */
+/* An attached client. */
 struct stream_reader {
     int fd; /* -1: free */
     bool writer;
@@ -36,7 +36,7 @@ struct bh_keeper_streams {
     struct stream_reader readers[BH_KEEPER_READERS_MAX];
     size_t chunk_length, recent_length;
     char chunk[BH_KEEPER_CHUNK];
-    char recent[BH_KEEPER_CHUNK]; /* the last output, for who attaches later */
+    char recent[BH_KEEPER_CHUNK]; /* the last output, for clients that attach later */
 };
 
 /* ---- descriptors ---- */
@@ -445,7 +445,7 @@ stream_receive_init(struct bh_keeper_streams *streams)
 
 /* ---- the loop's part ---- */
 
-/* Those who took nothing for too long; when to look again, in ms. */
+/* Cut off clients that took nothing for too long; returns when to call again, in ms. */
 static int
 stream_cut_late_ones(struct bh_keeper_streams *streams)
 {
@@ -465,7 +465,7 @@ stream_cut_late_ones(struct bh_keeper_streams *streams)
     return wait;
 }
 
-/* A job with a terminal runs before its terminal is there: who comes so early waits for it, or
+/* A job with a terminal runs before its terminal is there: a client that comes so early waits for it, or it
  * would read that there is no input. */
 static bool
 stream_is_early(const struct bh_keeper_streams *streams)

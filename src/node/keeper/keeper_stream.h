@@ -9,14 +9,14 @@
 #include "base/time.h"
 #include "wire/message.h"
 
-/* The keeper's part in interactive streams: it listens at `control` in the job's folder, passes
- * requests on to the job's bulkhead-init, and shows the job's output to who is attached.
- * node/common/init_message.h has the messages.
+/* The keeper's part in interactive streams: it listens at `control` in the job's folder, passes requests on
+ * to the job's bulkhead-init, and shows the job's output to attached clients. node/common/init_message.h has
+ * the messages.
  *
- * The job comes first: output is in the log before anybody sees it.  One chunk of it is out at a
- * time; while somebody who is attached has not taken it, no more is read from the job, as with
- * any terminal, and a reader that takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no reader holds
- * the job up for longer than that, and none makes the keeper's memory grow. */
+ * The job comes first: output is in the log before any client sees it.  One chunk of it is sent at a time.
+ * While an attached client has not taken the chunk, the keeper reads no more from the job, as with any
+ * terminal; a client that takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no client holds the job up for
+ * longer than that, and none makes the keeper's memory grow. */
 
 enum {
     BH_KEEPER_READERS_MAX = 16,
@@ -33,18 +33,17 @@ struct bh_keeper_streams;
 BH_MUST_USE struct bh_keeper_streams *bh_keeper_streams_open(const char *folder, uint32_t stdio,
                                                              int *ret_init);
 
-/* The job is over and all its output was shown: tell those who are attached, wait for them at
- * most BH_KEEPER_TIMEOUT, and free. */
+/* The job is over and all its output was shown: send its end to attached clients, wait for them at most
+ * BH_KEEPER_TIMEOUT, and free. */
 void bh_keeper_streams_close(struct bh_keeper_streams *streams);
 
-/* The end that the job's standard input is written to; taken over.  Closed when a writer says
- * that there is no more. */
+/* The end that the job's standard input is written to; taken over.  Closed when a writer ends the input. */
 void bh_keeper_streams_input(struct bh_keeper_streams *streams, int fd);
 
 /* The job's terminal, once bulkhead-init has given it, or -1: to be read from. */
 int bh_keeper_streams_terminal(const struct bh_keeper_streams *streams);
 
-/* Whether somebody has yet to take the last chunk. */
+/* Whether an attached client has yet to take the last chunk. */
 bool bh_keeper_streams_busy(const struct bh_keeper_streams *streams);
 
 /* Show a chunk of output, at most BH_KEEPER_CHUNK bytes; not while busy. */

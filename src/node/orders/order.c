@@ -79,8 +79,8 @@ typedef bh_rc (*record_fn)(struct bh_node *node, const void *message, struct bh_
                            struct bh_err *err);
 /* What else came of an order. */
 struct effect {
-    bool held;  /* the outcome of a suspend; of a carve or destroy that failed: the partition stands
-                 * with memory that is not clean */
+    bool held;  /* of a suspend: its outcome; of a carve or destroy that failed: the partition exists with
+                 * memory that is not clean */
     bool waits; /* BH_OK, and something runs for it: it is performed again when that has ended */
 };
 typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, struct effect *ret_effect,

@@ -25,15 +25,15 @@ BH_MUST_USE bh_rc bh_orders_accept(struct bh_orders *orders, uint32_t number, co
  * notes nothing was begun. */
 BH_MUST_USE bh_rc bh_orders_perform(struct bh_orders *orders, struct bh_err *err);
 
-/* Go on with what waited for others, for a scrub or a reset, or for the driver (destroy_wait_ms in
- * node.conf), note the outcomes for which the disk had no room, and bring to the disk within a second
- * what no order waits for; the monotonic time of the next try, or 0. */
+/* Continue orders that waited for others, for a scrub or a reset, or for the driver (destroy_wait_ms in
+ * node.conf), note the outcomes for which the disk had no room, and sync within a second the records that no
+ * order waits for.  Returns the monotonic time of the next try, or 0. */
 bh_ns bh_orders_tick(struct bh_orders *orders, bh_ns now);
 
 /* The daemon has the outcome. */
 void bh_orders_acknowledge(struct bh_orders *orders, uint64_t order);
 
-/* Forget all orders from that number on: they are of another course of things (node/session/epoch.h). */
+/* Forget all orders from that number on: they are of another epoch (node/session/epoch.h). */
 void bh_orders_drop(struct bh_orders *orders, uint64_t from);
 
 /* Send every outcome again that was not acknowledged. */

@@ -29,7 +29,7 @@ write_line(struct bh_node *node, struct bh_err *err)
     return BH_OK;
 }
 
-/* Why the journal's word on memory does not count; NULL: it does. */
+/* Why the journal is not believed about memory; NULL: it is. */
 static const char *
 doubt(const struct bh_node *node)
 {
@@ -51,12 +51,12 @@ bh_order_watermark_open(struct bh_node *node, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     const char *why;
-    bh_rc rc = BH_OK;
+    bh_rc rc;
 
     bh_path_format(path, sizeof path, "%s/reached", node->conf.run_dir);
-    node->order_watermark.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (node->order_watermark.fd < 0)
-        return bh_err_errno(err, "open %s", path);
+    rc = bh_file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, &node->order_watermark.fd, err);
+    if (rc != BH_OK)
+        return rc;
     why = doubt(node);
     if (why) {
         if (node->state.ownership.count > 0)

@@ -3,17 +3,18 @@
 
 #include "node/core/node.h"
 
-/* What a backup of the state folder does not take back: the highest order that this node took, in the file
- * `reached` of run_dir, which a restart of the machine empties.
+/* The highest order that this node took, which a backup of the state folder must not take back.  It is in the
+ * file `reached` of run_dir, which a restart of the machine empties.
  *
- * The journal says whose bytes lie in which GPU memory.  One that was put back says it of an earlier time,
- * and a tenant would get memory of another unscrubbed.  So the journal's word counts only where it has come
- * as far as the watermark says, in the same course of things (a random number, drawn anew whenever memory is
- * disowned), and since the machine started.  Else nobody knows whose the memory is, and it is scrubbed before
- * it is used.
+ * The journal says whose bytes lie in which GPU memory.  A journal that was restored from a backup says it of
+ * an earlier time, and a tenant would get memory of another unscrubbed.  So the journal is believed only
+ * where it is as recent as the watermark, in the same epoch (a random number, drawn anew whenever memory is
+ * disowned), and since the machine started.  Otherwise the memory's tenants are unknown, and it is scrubbed
+ * before it is used.
  *
- * A second one has the daemon, for where run_dir was put back with the state folder: the node reports how
- * often its ownership map has changed, and gets back at each connection the most that it reported. */
+ * The daemon has a second watermark, in case run_dir was restored with the state folder: the node reports
+ * how often its ownership map has changed, and receives at each connection the highest number that it
+ * reported. */
 
 /* At the start, the journal having been read; disowns memory where that is so.
  *   BH_IO, BH_FULL  the journal or the watermark cannot be written: nothing may be started */

@@ -32,7 +32,7 @@ health_message_on(const char *gpu, enum bh_fault fault)
     return health;
 }
 
-/* The oldest give way: the last ones say more about how things stand. */
+/* The oldest give way: the newest say more about the present state. */
 static void
 health_send(struct bh_node *node, const struct bh_msg_health *health)
 {
@@ -86,7 +86,7 @@ health_is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault faul
         gpu_state->unresponsive = true;
         memcpy(gpu_state->why, health.why, sizeof gpu_state->why);
     }
-    node->sample_at = 0; /* the samples tell why */
+    node->sample_at = 0; /* the samples have the reason */
     bh_job_check_gpu(node, gpu);
     bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
     health_send(node, &health);

@@ -3,11 +3,10 @@
 
 #include "node/core/node.h"
 
-/* What this node tells of its GPUs' health: XIDs as they come, what is read of each GPU every
- * few seconds when it changed for the worse, GPUs that do not answer and that do again.
- * What happened while no daemon was connected is reported to the next one. */
-/* A daemon was greeted and has the inventory: tell it what it missed, and at the next look
- * how every GPU is. */
+/* What this node reports of its GPUs' health: XIDs as they come, changes for the worse of what it reads of
+ * each GPU every few seconds, GPUs that stop answering and that answer again.  Events from a time without a
+ * daemon are reported to the next one. */
+/* A daemon is connected and has the inventory: report what it missed, and each GPU at the next reading. */
 void bh_health_connected(struct bh_node *node);
 
 /* Faults that the event child has seen since the last call. */

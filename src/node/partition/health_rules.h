@@ -14,8 +14,8 @@
 uint32_t bh_health_rules_compare(const struct bh_device_health *before, const struct bh_device_health *now,
                                  bh_ns span, enum bh_health_rule ret_rules[BH_HEALTH_RULES]);
 
-/* A look that has none of the signs that stand, and the counters of `now`: what to compare
- * with when nobody has heard of this GPU yet. */
+/* A reading without any of the signs that last, with the counters of `now`: the base for the first comparison
+ * of a GPU. */
 struct bh_device_health bh_health_rules_none(const struct bh_device_health *now);
 
 /* Whether what a reset is to cure is gone: fields 226, 227 and 230 clear, nothing pending.

@@ -51,7 +51,7 @@ what_changed(void **state)
     BH_CHECK_DONE();
 }
 
-/* What stands is told to one who has not heard of it; old counters are not. */
+/* A lasting sign is reported at the first reading; old counters are not. */
 static void
 what_stands(void **state)
 {

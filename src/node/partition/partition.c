@@ -53,8 +53,8 @@ partition_need_inventory(struct bh_node *node, struct bh_err *err)
     return node->inventory_known ? BH_OK : bh_node_partition_scan(node, err);
 }
 
-/* The instance that we made as this partition, or what is left of it: when its destruction was
- * cut off it has lost its compute instance, and with that its name. */
+/* The instance that this node made as this partition, or what is left of it: after an interrupted destruction
+ * it has no compute instance, and so no name. */
 static bool
 partition_is_that(const struct bh_device_instance *instance, const struct bh_node_partition *partition)
 {
@@ -120,7 +120,7 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
     uint32_t count;
     bh_rc rc = node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, err);
 
-    if (rc == BH_NOT_FOUND) /* lost: nobody uses it */
+    if (rc == BH_NOT_FOUND) /* lost: not in use */
         return BH_OK;
     for (uint32_t i = 0; rc == BH_OK && i < count; i++)
         if (bh_trespass_charge(node, partition, processes[i].pid, 0))
@@ -133,7 +133,7 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
     return BH_OK;
 }
 
-/* A job that runs has its place even where no partition stands there any more. */
+/* A running job keeps its placement even when its partition no longer exists. */
 static bh_rc
 partition_check_holders(const struct bh_node *node, const struct bh_node_partition *wanted,
                         struct bh_err *err)
@@ -333,8 +333,8 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
     return rc;
 }
 
-/* There was no answer: what was done is read from the GPU itself.  `ret_again`: nothing was,
- * and the driver is not why. */
+/* There was no answer: read the outcome from the GPU itself.  `ret_again`: nothing was done, and the driver
+ * is not the cause. */
 static bh_rc
 partition_recover_carve(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
                         struct bh_err *err)
@@ -404,7 +404,7 @@ partition_record_gone(struct bh_node *node, uint64_t partition, struct bh_err *e
     return bh_state_record(&node->state, &record, err);
 }
 
-/* An instance is only destroyed when it is still the one that we made. */
+/* An instance is destroyed only when it is still the one that this node made. */
 static bh_rc
 partition_destroy_instance(struct bh_node *node, const struct bh_node_partition *partition,
                            struct bh_err *err)
@@ -419,7 +419,7 @@ partition_destroy_instance(struct bh_node *node, const struct bh_node_partition 
                 *err = unseen;
             return err->rc;
         }
-        if (bh_node_inventory_is_unread(node, partition->gpu)) /* it may stand there still */
+        if (bh_node_inventory_is_unread(node, partition->gpu)) /* it may still be there */
             return bh_err_set(err, BH_UNAVAILABLE, "GPU %s cannot be read", partition->gpu);
         if (!partition_find_instance(node, partition))
             return BH_OK;
@@ -465,7 +465,7 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant, st
 
 /* ---- after a start ---- */
 
-/* One that cannot be destroyed now stays ours, and is destroyed when that is ordered. */
+/* A partition that cannot be destroyed now stays noted, and is destroyed when that is ordered. */
 static bh_rc
 partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *half, struct bh_err *err)
 {
@@ -476,7 +476,7 @@ partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *h
     return BH_OK;
 }
 
-/* What stands on a GPU that cannot be read is not known: it is ours until the GPU answers. */
+/* What is on a GPU that cannot be read is unknown: the partition stays noted until the GPU answers. */
 static bh_rc
 partition_refresh(struct bh_node *node, const struct bh_node_partition *known, struct bh_err *err)
 {

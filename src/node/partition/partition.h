@@ -3,8 +3,8 @@
 
 #include "node/core/node.h"
 
-/* Pieces of GPUs that this node made: MIG instances and whole GPUs.  Only GPUs that
- * node.conf allows are changed, only instances in our own journal are destroyed. */
+/* Partitions that this node made: MIG instances and whole GPUs.  Only GPUs that node.conf allows are changed,
+ * and only instances in the node's own journal are destroyed. */
 
 /* Read the GPUs anew.  BH_UNAVAILABLE: no driver; the inventory is then empty. */
 BH_MUST_USE bh_rc bh_node_partition_scan(struct bh_node *node, struct bh_err *err);
@@ -18,10 +18,11 @@ BH_MUST_USE bh_rc bh_node_partition_carve_check(struct bh_node *node, const stru
 BH_MUST_USE bh_rc bh_node_partition_check_allowed(const struct bh_node *node, const char *gpu,
                                                   struct bh_err *err);
 
-/* Whether it stands already: carved by the same order, before the node died in the scrub that follows. */
+/* Whether it exists already: carved by the same order, before the node ended during the scrub that
+ * follows. */
 bool bh_node_partition_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted);
 
-/* Look at the GPU and write what stands there into the order's note: the order is begun. */
+/* Read the GPU's instances and write them into the order's note: the order is begun. */
 BH_MUST_USE bh_rc bh_node_partition_begin(struct bh_node *node, struct bh_node_record *order,
                                           struct bh_err *err);
 
@@ -29,25 +30,25 @@ BH_MUST_USE bh_rc bh_node_partition_begin(struct bh_node *node, struct bh_node_r
 BH_MUST_USE bh_rc bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order,
                                           struct bh_err *err);
 
-/* Destroy the partition for a tenant, or for nobody yet (0), and note that it is gone; BH_OK
- * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/placement/mig_change.h;
- * BH_UNAVAILABLE: it is an instance of a GPU that cannot be read, and stays noted. */
+/* Destroy the partition for a tenant (0: for none yet) and note that it is gone; BH_OK when it did not exist.
+ * BH_CONFLICT: a job has it, processes use it, or node/placement/mig_change.h; BH_UNAVAILABLE: it is an
+ * instance of a GPU that cannot be read, and stays noted. */
 BH_MUST_USE bh_rc bh_node_partition_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                             struct bh_err *err);
 
-/* Whether the instance of an order that was begun exists, is nobody's and did not stand there
- * before: noted as ours then.  For a carve of which nothing more is known. */
+/* Whether the instance of an order that was begun exists, is not noted, and did not exist before: then note
+ * it as the order's.  For a carve whose outcome is unknown. */
 BH_MUST_USE bh_rc bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order,
                                           bool *ret_found, struct bh_err *err);
 
-/* After a scan at start, and of a GPU (NULL: all) that answers again: bring what we know up to
- * date, forget what is gone.  Pieces of a GPU that cannot be read stay as they are. */
+/* After a scan at start, and of a GPU (NULL: all) that answers again: update the partitions that are noted,
+ * and forget those that are gone.  Partitions of a GPU that cannot be read stay as they are. */
 BH_MUST_USE bh_rc bh_node_partition_reconcile(struct bh_node *node, const char *gpu, struct bh_err *err);
 
-/* Whether the GPU has instances that are not ours. */
+/* Whether the GPU has instances that this node did not make. */
 bool bh_node_partition_has_foreign(const struct bh_node *node, const char *gpu);
 
-/* Whether we made that instance; one whose destruction was cut off is still ours. */
+/* Whether this node made that instance, also when its destruction was interrupted. */
 bool bh_node_partition_is_ours(const struct bh_node *node, const struct bh_device_instance *instance);
 
 #endif

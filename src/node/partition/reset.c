@@ -65,7 +65,7 @@ bh_reset_runs(const struct bh_node *node, uint64_t order)
     return node->reset->state == BH_RESET_RUNS && node->reset->order.order == order;
 }
 
-/* ---- who is in the way ---- */
+/* ---- what is in the way ---- */
 
 static bh_rc
 reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err)
@@ -83,7 +83,7 @@ reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err
                   : BH_OK;
 }
 
-/* Processes that the driver lists; one that does not answer lists nobody. */
+/* Processes that the driver lists; of a GPU that does not answer, none. */
 static bh_rc
 reset_check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
@@ -205,7 +205,7 @@ reset_start(struct bh_node *node, const char *pci, struct bh_err *err)
     return BH_OK;
 }
 
-/* What stood on it is gone. */
+/* The GPU's partitions are gone. */
 static bh_rc
 reset_record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 {
@@ -223,7 +223,7 @@ reset_record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 
 /* ---- its course ---- */
 
-/* From here on our own children do not open what is reset; the inventory keeps it. */
+/* From here on the node's own children do not open the GPU that is reset; the inventory keeps it. */
 static void
 reset_hide(struct bh_node *node)
 {
@@ -341,7 +341,7 @@ reset_has_gone(struct bh_reset *reset, int *ret_status)
     if (ended == 0)
         return false;
     if (ended < 0)
-        *ret_status = SIGKILL; /* nobody knows how */
+        *ret_status = SIGKILL; /* how it ended is unknown */
     bh_fd_close(reset->pidfd);
     reset->pidfd = -1;
     reset->pid = 0;
@@ -364,8 +364,8 @@ reset_read_status(const struct bh_node *node, int status)
     reset->state = BH_RESET_OVER;
 }
 
-/* One that was killed and does not go sits in the driver: its order is answered, and the GPU
- * stays hidden from our own children, which would end there, too. */
+/* A reset program that was killed and does not end sits in the driver: its order is answered, and the GPU
+ * stays hidden from the node's own children, which would hang there, too. */
 bh_ns
 bh_reset_tick(struct bh_node *node, bh_ns now)
 {

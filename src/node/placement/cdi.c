@@ -153,9 +153,9 @@ cdi_is_on(const struct bh_node *node)
     return node->conf.cdi_dir[0] == '/';
 }
 
-/* Root's alone: which tenant's partitions lie where is nobody else's to read, and the runtimes that
- * read it are root's programs.  Whole or not at all for who reads it.  It is not brought to the disk: at its
- * start the node writes those that hold anew and removes the others. */
+/* Readable by root alone: which tenant's partitions lie where is secret from other users, and the runtimes
+ * that read the file run as root.  A reader sees a complete file or none.  It is not synced: when it starts,
+ * the node writes the files of the partitions it holds anew and removes the others. */
 static bh_rc
 cdi_replace(const char *path, const struct bh_buf *text, struct bh_err *err)
 {
@@ -198,8 +198,8 @@ bh_cdi_write(const struct bh_node *node, const struct bh_node_record *lease, str
     return rc;
 }
 
-/* One that stays gives another tenant's nodes to who asks for the lease's: that is said.  In a folder
- * that is mounted read-only the kernel refuses before it looks whether there is one. */
+/* A file that stays gives another tenant's nodes to a program that asks for the lease's: so that is reported.
+ * In a folder that is mounted read-only the kernel refuses before it checks whether the file exists. */
 static void
 cdi_remove_nodes(int folder, const char *name, uint64_t lease)
 {

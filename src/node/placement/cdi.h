@@ -20,7 +20,7 @@ bh_rc bh_cdi_write(const struct bh_node *node, const struct bh_node_record *leas
 /* Take it away; none is fine.  One that cannot be is logged. */
 void bh_cdi_remove(const struct bh_node *node, uint64_t lease);
 
-/* After a start: those of leases that do not run are taken away, missing ones written. */
+/* After a start: remove the files of leases that do not run, and write missing ones. */
 void bh_cdi_reconcile(const struct bh_node *node);
 
 #endif

@@ -113,7 +113,7 @@ for_as_long_as_it_is_lent(void **state)
     BH_CHECK_DONE();
 }
 
-/* A folder of ours is root's alone, too; one of the machine keeps its mode. */
+/* A folder that the node made is readable by root alone, too; one of the machine keeps its mode. */
 static void
 the_folder(void **state)
 {

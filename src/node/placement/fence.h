@@ -25,8 +25,7 @@ bool bh_fence_add(struct bh_fences *fences, const char *gpu, uint64_t job, const
 /* Why the GPU is closed, or NULL. */
 const char *bh_fence_find(const struct bh_fences *fences, const char *gpu);
 
-/* A try of the whole node that was asked for passed: none is closed any more.  Who was the cause
- * stays known. */
+/* A requested check of the whole node passed: no GPU stays closed.  The cause of each fence stays known. */
 void bh_fence_lift(struct bh_fences *fences);
 
 #endif

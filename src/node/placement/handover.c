@@ -77,7 +77,7 @@ handover_assert(const struct bh_handover *handover)
     BH_ASSERT(handover->pid == 0 || handover->until);
 }
 
-/* Without waiting for it: what it reads may hang in the kernel.  False: it has not gone. */
+/* Does not wait for its end: its reads may hang in the kernel.  False: it has not ended. */
 static bool
 handover_end_look(struct bh_handover *handover)
 {
@@ -105,7 +105,7 @@ bh_handover_free(struct bh_handover *handover)
 
 /* ---- where it is needed ---- */
 
-/* Of a GPU that is not known yet, nobody knows who could.  NULL: there is no room. */
+/* Of a GPU that is not known yet, it is unknown which jobs could.  NULL: there is no room. */
 static struct handover_place *
 handover_place_of(struct bh_handover *handover, const char *gpu)
 {
@@ -172,7 +172,7 @@ handover_set_clear(struct bh_handover *handover, const struct bh_node_partition 
             place->by[u] = NOBODY;
 }
 
-/* ---- whom it is about ---- */
+/* ---- which leases are concerned ---- */
 
 /* Lent the same files: now, or before it was suspended. */
 static bool
@@ -309,7 +309,7 @@ handover_begin_look(struct bh_node *node, const struct bh_node_partition *partit
 
 /* ---- what follows ---- */
 
-/* Descriptors that nobody takes: most are on their way for a moment. */
+/* Descriptors that no process takes from a socket: most are in transit for a moment only. */
 static bool
 handover_lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
 {
@@ -359,7 +359,7 @@ handover_forget_in_flight(struct bh_handover *handover, const struct handover_fi
     }
 }
 
-/* The look is over, or had its time.  Who left the place meanwhile is to be looked for again. */
+/* The search is over, or had its time.  A process that left the placement meanwhile is searched for again. */
 static bh_rc
 handover_take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
 {
@@ -436,7 +436,7 @@ bh_handover_check(struct bh_node *node, const struct bh_node_partition *partitio
     return rc;
 }
 
-/* The order waits for as long as it is so, and people see why. */
+/* The order waits while that is so, and its submitter sees why. */
 static void
 handover_explain(struct bh_node *node, const char *gpu)
 {
@@ -446,7 +446,8 @@ handover_explain(struct bh_node *node, const char *gpu)
     bh_gpu_error_record(node, gpu, &why);
 }
 
-/* A process that sits in the kernel may never go: then the order fails, as when a stranger has it. */
+/* A process that sits in the kernel may never end: then the order fails, as when a foreign process has the
+ * file. */
 static bool
 handover_wait_while(struct bh_node *node, const char *gpu, bool held)
 {
@@ -474,7 +475,7 @@ bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partit
     if (whole)
         place.gi = BH_WHOLE_GPU; /* not noted yet when it is carved */
     else if (!*partition->uuid)
-        return false; /* an instance that is to be carved: nobody is there */
+        return false; /* an instance that is to be carved: no process can be on it */
     if (!handover_needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
         || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count, &ignored)
                != BH_OK)

@@ -3,21 +3,20 @@
 
 #include "node/core/node.h"
 
-/* Before a place goes from one tenant to another: whether a job has files of it open still.
+/* Before a placement passes from one tenant to another: whether a job still has files of it open.
  *
- * A job can pass descriptors to another that it shares a folder with, and a descriptor outlives the
- * lease.  So where a job with a mount was on a place, or where nobody knows because the node was
- * started since, a process of its own looks through what the other jobs with mounts have open and
- * mapped (node/placement/open_files.h), while the hand-over waits.  Who has such a file is ended
- * (node/placement/trespass.h), and is looked for again until nobody has one.  Descriptors on their way in a
- * socket may be of the place: who leaves them there for long is taken for one who has them.
+ * A job can pass descriptors to another that it shares a folder with, and a descriptor outlives the lease.
+ * So where a job with a mount used a placement, or where that is unknown because the node was restarted
+ * since, a separate process searches what the other jobs with mounts have open and mapped
+ * (node/placement/open_files.h), while the hand-over waits.  A job that has such a file is ended
+ * (node/placement/trespass.h), and the search is repeated until no job has one.  Descriptors in transit in a
+ * socket may be of the placement: a job that leaves them there for long counts as one that has them.
  *
- * Between two processes of which the one was looked at and the other was not yet, a descriptor can
- * be passed on unseen. */
+ * A descriptor that passes between a process that was searched and one that was not yet is not seen. */
 BH_MUST_USE struct bh_handover *bh_handover_new(void);
 void bh_handover_free(struct bh_handover *handover); /* NULL is fine */
 
-/* Before the partition, which exists, is `tenant`'s (0: nobody's yet, which needs no look).  BH_OK and
+/* Before the partition, which exists, is `tenant`'s (0: no tenant yet, which needs no search).  BH_OK and
  * `ret_waits`: ask again.
  *   BH_TIMEOUT  what jobs have open could not be read, several times in a row */
 BH_MUST_USE bh_rc bh_handover_check(struct bh_node *node, const struct bh_node_partition *partition,
@@ -28,7 +27,7 @@ BH_MUST_USE bh_rc bh_handover_check(struct bh_node *node, const struct bh_node_p
  * false. */
 bool bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partition);
 
-/* The job has ended, or is suspended: what it passed on before may still be open elsewhere. */
+/* The job has ended, or is suspended: descriptors that it passed on may still be open elsewhere. */
 void bh_handover_left(struct bh_node *node, const struct bh_job *job);
 
 #endif

@@ -7,20 +7,19 @@
 
 enum { BH_HEALTH_GPUS_MAX = 64, BH_HEALTH_MISSED_MAX = 64 };
 
-/* A GPU as it was when somebody looked last. */
+/* A GPU as of the last reading. */
 struct bh_health_state {
     char gpu[BH_UUID_MAX], pci[20];
     struct bh_device_health health;
     bh_ns checked_at;  /* monotonic; 0: never */
     bool unresponsive; /* hangs, or is lost */
     char why[200];     /* of one that is away */
-    bool announce;     /* at the next look tell how it is */
+    bool announce;     /* report its state at the next reading */
     enum {
         BH_HEALTH_NOT_GIVEN_UP,
         BH_HEALTH_GIVEN_UP,
         BH_HEALTH_ASKED_SINCE
-    } given_up;            /* by an XID that wants a reboot: */
-                           /* that it answers to a look that began after it is told */
+    } given_up;            /* by an XID that wants a reboot, until a later reading succeeds */
     bh_ns retry_at, pause; /* of one that is away: when to ask it again */
 };
 
@@ -41,7 +40,7 @@ void bh_health_watch_assert(const struct bh_health_watch *watch);
 /* Its bus address, also while the driver does not answer; "": it was never seen. */
 const char *bh_health_pci(const struct bh_node *node, const char *gpu);
 
-/* It was reset: what it said before does not count. */
+/* It was reset: earlier readings do not count. */
 void bh_health_forget(struct bh_node *node, const char *gpu);
 
 /* Whether it did not answer when it was asked last. */

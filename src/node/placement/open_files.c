@@ -92,7 +92,7 @@ files_holds_descriptors(int fdinfo)
     return at && strtoul(at + strlen("\nscm_fds:"), NULL, 10) > 0;
 }
 
-/* Who passes descriptors as programs do takes them at once: its socket is seen empty. */
+/* A program that passes descriptors in the usual way takes them at once: its socket is seen empty. */
 static bool
 files_has_in_flight(const char *task, const char *name)
 {

@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether a process has certain files open or mapped, as /proc tells: the descriptors of each of its
- * threads that has a table of its own, its mappings, and whether descriptors that nobody has taken
- * yet lie in a socket of it.  What of the last kind they are /proc does not say, and before Linux
- * 5.11 it does not say that there are any.
+/* Whether a process has certain files open or mapped, as /proc shows: the descriptors of each of its threads
+ * that has its own table, its mappings, and whether one of its sockets holds descriptors that were sent and
+ * not yet received.  /proc does not say which files those are, and before Linux 5.11 it does not say that
+ * there are any.
  *
- * Reading that may take long, and may hang in the kernel: it is for a process of its own. */
+ * The read may take long, and may hang in the kernel: call it in a separate process. */
 
 enum { BH_OPEN_DEVICES_MAX = 32, BH_OPEN_FILES_MAX = 256 };
 

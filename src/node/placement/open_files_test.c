@@ -114,7 +114,7 @@ has_in_flight(void)
     close(fd);
 }
 
-/* Nobody has accepted it: it lies in no socket that has a descriptor of its own. */
+/* Not accepted yet: it lies in no socket that has a descriptor of its own. */
 static void
 has_unaccepted(void)
 {
@@ -210,7 +210,7 @@ has_zero(void)
 }
 
 static void
-devices_are_told_by_their_numbers(void **state)
+devices_are_known_by_their_numbers(void **state)
 {
     struct bh_open_wanted wanted = { .devices = { { 1, 5 } }, .device_count = 1 };
     struct bh_open_wanted other = { .devices = { { 1, 6 } }, .device_count = 1 };
@@ -222,6 +222,6 @@ devices_are_told_by_their_numbers(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_way_is_found),
-    cmocka_unit_test(devices_are_told_by_their_numbers),
+    cmocka_unit_test(devices_are_known_by_their_numbers),
 };
 BH_TEST_MAIN(tests)

@@ -9,19 +9,19 @@
 bool bh_placement_is_share(const struct bh_node_partition *partition);
 bool bh_placement_is_instance(const struct bh_node_partition *partition);
 
-/* By its profile, before it stands: the whole GPU; an instance that the driver is to make. */
+/* By its profile, before it exists: the whole GPU; an instance that the driver is to make. */
 bool bh_placement_is_whole(const struct bh_node_partition *partition);
 bool bh_placement_makes_instance(const struct bh_node_partition *partition);
 
-/* The number that stands for the instance of a partition in that slot: of no instance. */
+/* The instance number of a share in that slot: no instance has it. */
 uint32_t bh_placement_share_gi(uint32_t slot);
 
-/* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
+/* Whether it is frozen and was seen to hold no context: then it does not hold its partitions. */
 bool bh_placement_is_suspended(const struct bh_job *job);
 
-/* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
- * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU
- * overlaps each of its instances; of `place`, gpu, gi and start count. */
+/* The job that holds a partition of that placement, other than `but`'s, or NULL.  By placement and not by
+ * number: a resumed job is where it was, on a partition carved anew.  A whole GPU overlaps each of its
+ * instances; of `placement`, gpu, gi and start count. */
 const struct bh_job *bh_placement_holder(const struct bh_node *node,
                                          const struct bh_node_partition *placement, uint64_t but);
 

@@ -23,7 +23,7 @@ struct bh_reset {
 /* Asserts what holds of it between two calls. */
 void bh_reset_hold_assert(const struct bh_reset *reset);
 
-/* Whether the program holds that GPU: nobody opens it meanwhile. */
+/* Whether the reset program holds that GPU: no other program opens it meanwhile. */
 bool bh_reset_hold_has(const struct bh_node *node, const char *gpu);
 
 /* GPUs that the driver does not show while they are reset stay in the inventory as they were.

@@ -5,9 +5,9 @@
 
 /* Shares of GPUs on this node (docs/shares.md).
  *
- * A share is a partition that no driver call makes: the order to carve one puts it into the node's
- * journal, when its GPU is one that Bulkhead may change, is not in MIG mode, and holds nothing
- * but shares.  What leases have of them stands in node/share/share_lease.h. */
+ * A share is a partition that no driver call makes: the order to carve one puts it into the node's journal,
+ * when its GPU is one that Bulkhead may change, is not in MIG mode, and holds nothing but shares.
+ * node/share/share_lease.h has what leases use of them. */
 
 enum bh_share_flags {
     BH_SHARE_IS_HARD = 1,        /* never more than its weight */
@@ -25,7 +25,7 @@ enum bh_share_flags {
 /* Shares that were made on the GPU, but for that one, whether a lease has them or not. */
 uint32_t bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but);
 
-/* Who uses memory of a GPU that is shared now: leases, not slots.  A suspended one uses none. */
+/* The leases, not the slots, that use memory of a shared GPU now.  A suspended one uses none. */
 struct bh_share_neighbours {
     uint32_t leases;
     uint64_t promised_bytes; /* their caps, and a context for each */
@@ -44,7 +44,7 @@ BH_MUST_USE bh_rc bh_share_slot_check_memory(const struct bh_node *node,
                                              const struct bh_node_partition *share, uint32_t tenant,
                                              struct bh_err *err);
 
-/* Whether a share could be made for the tenant beside those that stand there.
+/* Whether a share could be made for the tenant beside the present ones.
  *   BH_INVALID      it has no cap, no weight, or a cap that is no whole number of granules
  *   BH_RANGE        its slot, or a cap above the GPU's memory
  *   BH_CONFLICT     another has its slot

@@ -3,9 +3,9 @@
 
 #include "node/core/node.h"
 
-/* What the node reads of its GPUs every so often, beside its loop: a scan for the samples, and each
- * GPU's health.  A gpu child of its own answers one question after the other; a driver that takes
- * its time, or hangs, holds up nobody who waits for an order. */
+/* What the node reads of its GPUs at intervals, beside its loop: a scan for the samples, and each GPU's
+ * health.  A gpu child of its own answers one question after the other, so that a driver that is slow or
+ * hangs delays no order. */
 
 BH_MUST_USE struct bh_survey *bh_survey_new(void);
 void bh_survey_free(struct bh_survey *survey); /* NULL is fine */

@@ -5,13 +5,13 @@
 
 /* A process of one lease on a partition of another.
  *
- * Two jobs that can reach one socket can pass each other descriptors of the driver's files, and who
- * has them is on the partition as far as the driver says.  So that is no evidence against whom the
- * partition belongs to, nor against the node: it is the breach of the lease that the process is of,
- * and that one is ended, with the cause ISOLATION (node/verify/lease_check.h). */
+ * Two jobs that can reach one socket can pass each other descriptors of the driver's files, and the driver
+ * lists a process that has them as using the partition.  That is no evidence against the partition's lease,
+ * nor against the node: it is a breach by the lease that the process belongs to, and that lease is ended with
+ * the cause ISOLATION (node/verify/lease_check.h). */
 
-/* A process is on the partition, which the lease `but` has, or nobody (0).  True: it is of another
- * lease, which is ended at the node's next turn, where it was not lent the partition. */
+/* A process uses the partition, which the lease `but` has (0: no lease).  True: the process belongs to
+ * another lease that was not lent the partition; that lease is ended at the node's next turn. */
 bool bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid,
                         uint64_t but);
 

@@ -8,8 +8,8 @@
 
 /* What follows from an isolation check: one table (evidence.c), pure.
  *
- * What a tenant can write is never evidence against others.  So what counts is what was checked,
- * what the check came to, and who could have made it come to that. */
+ * What a tenant can write is never evidence against others.  So three things count: what was checked, the
+ * result, and who could have caused that result. */
 
 enum bh_evidence_of {
     BH_EVIDENCE_PROBE, /* the node's own sandbox: nothing of a tenant's runs in it */
@@ -18,7 +18,7 @@ enum bh_evidence_of {
     BH_EVIDENCE_OFS
 };
 
-/* Who could have made it come to that. */
+/* Who could have caused the result. */
 enum bh_evidence_by {
     BH_EVIDENCE_BY_JOB,  /* texts and files of the job's own, and what depends on them */
     BH_EVIDENCE_BY_HOST, /* kernel and driver, as seen from outside: no job writes that */
@@ -36,8 +36,8 @@ struct bh_evidence_remedy {
 const struct bh_evidence_remedy *bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result,
                                                     enum bh_evidence_by by);
 
-/* A lease that is not verified is checked so many times more; then it is stopped where its
- * boundary needs the grade, and else runs on unverified until somebody asks. */
+/* A lease that is not verified is checked this many more times.  Then it is stopped where its boundary
+ * requires the isolation level; otherwise it runs on unverified until a check is requested. */
 enum { BH_EVIDENCE_RECHECKS = 3 };
 
 enum bh_evidence_next { BH_EVIDENCE_RECHECK, BH_EVIDENCE_STOP, BH_EVIDENCE_LEAVE };

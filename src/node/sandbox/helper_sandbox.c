@@ -59,7 +59,7 @@ helper_sandbox_assert(const struct bh_helper_sandbox *helper)
         bh_state_assert_lease(&helper->job.record);
 }
 
-/* ---- who is there ---- */
+/* ---- the helpers ---- */
 
 static struct bh_helper_sandbox *
 helper_sandbox_find(const struct bh_node *node, uint64_t number)
@@ -216,7 +216,7 @@ bh_helper_sandbox_release(struct bh_helper_sandbox *helper, struct bh_err *err)
                : BH_OK;
 }
 
-/* One whose keeper cannot be watched is over at once: nobody would learn of its end. */
+/* A helper whose keeper cannot be watched counts as ended at once: its end would never be noticed. */
 bool
 bh_helper_sandbox_has_ended(const struct bh_helper_sandbox *helper)
 {
@@ -259,7 +259,7 @@ helper_sandbox_reap(struct bh_helper_sandbox *helper)
     *helper = (struct bh_helper_sandbox){ .used = false };
 }
 
-/* Whether nothing of it runs any more; what does is killed. */
+/* Whether nothing of it runs; kill what does. */
 static bool
 sandbox_has_gone(struct bh_node *node, const struct bh_helper_sandbox *helper)
 {
@@ -332,7 +332,7 @@ sandbox_remove_all(struct bh_node *node)
     return left;
 }
 
-/* One that is just being made is killed when it stands in its group. */
+/* One that is just being made is killed once it is in its group. */
 void
 bh_helper_sandboxes_free(struct bh_node *node)
 {

@@ -21,7 +21,7 @@ void bh_helper_sandboxes_free(struct bh_node *node);
 struct bh_helper_sandbox_request {
     const struct bh_msg_start *start;     /* its lease is the helper's number */
     const struct bh_node_partition *lent; /* the partition that it may use; NULL: none */
-    bool alone;                           /* nobody else may use the partition meanwhile */
+    bool alone;                           /* no other process may use the partition meanwhile */
     bool apart;                           /* its user ids are the probe's (uid_ranges.h) */
 };
 

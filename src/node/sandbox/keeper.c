@@ -16,13 +16,15 @@
 
 enum { PATH_SIZE = 600, ARGS_MAX = 32 };
 
-static int
-keeper_open_lock(const char *folder, int flags)
+static const char lock_name[] = "keeper", disowned_name[] = "keeper.disowned";
+
+static bh_rc
+keeper_open_file(const char *folder, const char *name, int flags, int *ret_fd, struct bh_err *err)
 {
     char path[PATH_SIZE];
 
-    bh_path_format(path, sizeof path, "%s/keeper", folder);
-    return open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bh_path_format(path, sizeof path, "%s/%s", folder, name);
+    return bh_file_open(path, flags | O_RDWR | O_NOFOLLOW, 0600, ret_fd, err);
 }
 
 /* "PID START_NS\n" */
@@ -110,11 +112,12 @@ keeper_spawn(struct keeper_words *words, int lock_fd, const struct bh_keeper_req
 bh_rc
 bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int lock_fd = keeper_open_lock(request->folder, O_CREAT);
+    BH_AUTO(bh_fd_close) int lock_fd = -1;
     struct keeper_words words;
+    bh_rc rc = keeper_open_file(request->folder, lock_name, O_CREAT, &lock_fd, err);
 
-    if (lock_fd < 0)
-        return bh_err_errno(err, "open the lock in %s", request->folder);
+    if (rc != BH_OK)
+        return rc;
     if (flock(lock_fd, LOCK_EX | LOCK_NB) != 0)
         return bh_err_set(err, BH_CONFLICT, "a keeper holds %s", request->folder);
     keeper_write_words(&words, request);
@@ -126,11 +129,12 @@ bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct 
 bool
 bh_keeper_alive(const char *folder, pid_t *ret_pid)
 {
-    BH_AUTO(bh_fd_close) int fd = keeper_open_lock(folder, 0);
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_err ignored;
     bh_ns started;
 
     *ret_pid = 0;
-    if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)
+    if (keeper_open_file(folder, lock_name, 0, &fd, &ignored) != BH_OK || flock(fd, LOCK_SH | LOCK_NB) == 0)
         return false;
     keeper_read_lock(fd, ret_pid, &started);
     return true;
@@ -154,11 +158,26 @@ bh_keeper_watch(const char *folder, pid_t pid)
 bh_ns
 bh_keeper_started(const char *folder)
 {
-    BH_AUTO(bh_fd_close) int fd = keeper_open_lock(folder, 0);
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_err ignored;
     bh_ns started = 0;
     pid_t pid;
 
-    if (fd >= 0)
+    if (keeper_open_file(folder, lock_name, 0, &fd, &ignored) == BH_OK
+        || keeper_open_file(folder, disowned_name, 0, &fd, &ignored) == BH_OK)
         keeper_read_lock(fd, &pid, &started);
     return started;
+}
+
+void
+bh_keeper_disown(const char *folder)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char from[PATH_SIZE], to[PATH_SIZE];
+    struct bh_err ignored;
+
+    bh_path_format(from, sizeof from, "%s/%s", folder, lock_name);
+    bh_path_format(to, sizeof to, "%s/%s", folder, disowned_name);
+    if (rename(from, to) != 0) /* a rename takes no room on a full disk */
+        (void)!keeper_open_file(folder, disowned_name, O_CREAT, &fd, &ignored);
 }

@@ -33,10 +33,15 @@ BH_MUST_USE bh_rc bh_keeper_start(const struct bh_keeper_request *request, int *
 /* Whether a keeper holds the folder's lock, and its pid (0 when it has not written it). */
 bool bh_keeper_alive(const char *folder, pid_t *ret_pid);
 
-/* A descriptor that tells the end of the keeper `pid`, or -1: look again later. */
+/* A descriptor that becomes readable when the keeper `pid` ends, or -1: try again later. */
 int bh_keeper_watch(const char *folder, pid_t pid);
 
 /* When the folder's keeper started its job, or 0. */
 bh_ns bh_keeper_started(const char *folder);
+
+/* Before a job whose keeper is not found is ended: what it has not written by now, it does not write any
+ * more.  Where the node's folder was put back from a copy, the keeper lives, but holds the lock of a file
+ * that is gone: it would record that SIGKILL as the job's own end. */
+void bh_keeper_disown(const char *folder);
 
 #endif

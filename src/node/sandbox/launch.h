@@ -26,9 +26,9 @@ BH_MUST_USE bh_rc bh_launch_folder(const struct bh_node *node, uint64_t lease,
  * What was made by then is removed by bh_launch_clear. */
 BH_MUST_USE bh_rc bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *err);
 
-/* Remove all that a launch made: processes (waited for two seconds at most), network, bundle,
- * folder.  Nothing is done where nothing is.  False: a process does not go, and all is left as
- * it stands, so that nothing else takes its place. */
+/* Remove all that a launch made: processes (waited for two seconds at most), network, bundle, folder.  Does
+ * nothing if nothing was made.  False: a process does not end, and all is left as it is, so that nothing else
+ * takes its place. */
 bool bh_launch_clear(struct bh_node *node, uint64_t lease);
 
 #endif

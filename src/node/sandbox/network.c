@@ -22,7 +22,7 @@
 
 enum { RECORD_MAX = 64 << 10, HOSTS_MAX = 4 << 20, TENANT_SIZE = 120 };
 
-/* What stands in a job's folder. */
+/* The record in a job's folder. */
 struct network_record {
     uint32_t mode;
     uint64_t bandwidth_bps, job;
@@ -200,7 +200,7 @@ network_host_of(const struct bh_networks *networks, const struct attached *attac
     };
 }
 
-/* The text for a job: itself, and who it reaches. */
+/* The text for a job: itself, and the jobs that it reaches. */
 static void
 network_put_hosts(const struct bh_networks *networks, const struct attached *attached, struct bh_buf *out)
 {
@@ -253,8 +253,7 @@ network_make_empty(const char *folder, const char *name, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
 
     bh_path_format(path, sizeof path, "%.480s/%s", folder, name);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    return fd >= 0 ? BH_OK : bh_err_errno(err, "create %s", path);
+    return bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644, &fd, err);
 }
 
 /* The file of the job's folder, in the bundle: a node that comes later finds it by its folder,
@@ -392,7 +391,7 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
     if (rc == BH_OK)
         rc = network_write_record(node, attached, err);
     attached->record.allow = attached->record.deny = (struct bh_texts){ 0 }; /* the order's */
-    networks->jobs[networks->count++] = attached; /* it stands in its own hosts file */
+    networks->jobs[networks->count++] = attached;                            /* it is in its own hosts file */
     if (rc == BH_OK)
         rc = network_make_files(node, request, attached, ret_files, err);
     if (rc == BH_OK)
@@ -426,7 +425,7 @@ network_item_of(const struct attached *attached, bool final)
     };
 }
 
-/* What cannot be read any more is as it was. */
+/* Counters that can no longer be read keep their last value. */
 static void
 network_count(const struct bh_networks *networks, struct attached *attached)
 {
@@ -600,7 +599,7 @@ bh_networks_close(struct bh_networks *networks)
     free(networks);
 }
 
-/* A job that has a network of which nothing can be read has none any more: it is cut off. */
+/* A job whose network cannot be read has lost it: it is cut off. */
 static void
 network_adopt(struct bh_node *node, const struct bh_job *job)
 {

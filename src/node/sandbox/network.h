@@ -3,9 +3,9 @@
 
 #include "node/core/node.h"
 
-/* Networks of the jobs on this node.  What a job's is like stands in its folder before anything
- * of it is made, so that a node that was killed can be followed by one that knows; what is not
- * known there is removed at the start. */
+/* Networks of the jobs on this node.  A job's network is described in its folder before it is made, so
+ * that the next node program knows it after a crash; networks that no folder describes are removed at the
+ * start. */
 
 /* Read node.conf and open the back end where it names a pool.  BH_INVALID, BH_RANGE, BH_IO. */
 BH_MUST_USE bh_rc bh_networks_open(struct bh_node *node, struct bh_err *err);
@@ -40,13 +40,13 @@ struct bh_networks_files {
 BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node, const struct bh_networks_request *request,
                                      struct bh_networks_files *ret_files, struct bh_err *err);
 
-/* Note in the end of a job that has ended what its network carried, and write that down, so
- * that it is told although the node may die before it is acknowledged.  Before
- * bh_networks_detach; nothing without a network, nor when the job ended while no node ran:
- * its interface went with it. */
+/* Note in the end of a job that has ended what its network carried, and write that record, so that it is
+ * reported although the node may crash before the daemon acknowledges it.  Call before bh_networks_detach.
+ * It does nothing without a network, nor when the job ended while no node ran, because its interface was
+ * removed with it. */
 void bh_networks_record(const struct bh_node *node, struct bh_job *job);
 
-/* Remove it, tell the daemon what it carried, and tell its peers.  Safe without one. */
+/* Remove it, report what it carried to the daemon, and inform its peers.  Safe without one. */
 void bh_networks_detach(struct bh_node *node, uint64_t lease);
 
 /* What is mounted in a bundle because of its network. */
@@ -55,11 +55,11 @@ void bh_networks_unmount(const char *bundle);
 /* Empty files in the folder `root` where those of bh_networks_files go. */
 BH_MUST_USE bh_rc bh_networks_make_places(const char *root, struct bh_err *err);
 
-/* With the samples: tell what all jobs sent and received. */
+/* With the samples: report what all jobs sent and received. */
 void bh_networks_report(struct bh_node *node);
 
-/* Readable when somebody may have changed the packet filter (-1: never): it is made again then
- * if it is gone. */
+/* Readable when another program may have changed the packet filter (-1: never): then the filter is made again
+ * if it is missing. */
 int bh_networks_watch(const struct bh_node *node);
 void bh_networks_repair(struct bh_node *node);
 

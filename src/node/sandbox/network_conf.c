@@ -39,7 +39,7 @@ read_pool(const struct bh_conf *conf, struct bh_network_conf *read, struct bh_er
     return BH_OK;
 }
 
-/* A name that the kernel takes and that is a word to nft. */
+/* A name that the kernel takes and that nft reads as one word. */
 static bool
 is_interface(const char *name)
 {

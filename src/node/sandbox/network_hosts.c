@@ -74,14 +74,17 @@ bh_network_hosts_put(struct bh_buf *out, const struct bh_network_host *hosts, ui
 bh_rc
 bh_network_hosts_write(const char *path, const char *text, size_t length, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644, &fd, err);
     struct stat st;
     size_t whole;
     char *padded;
     ssize_t n;
 
-    if (fd < 0 || fstat(fd, &st) != 0)
-        return bh_err_errno(err, "open %s", path);
+    if (rc != BH_OK)
+        return rc;
+    if (fstat(fd, &st) != 0)
+        return bh_err_errno(err, "inspect %s", path);
     /* empty lines in place of what was longer, until the file is cut */
     whole = (size_t)st.st_size > length ? (size_t)st.st_size : length;
     padded = malloc(whole + 1);

@@ -31,7 +31,7 @@ read_children(pid_t pid, char text[CHILDREN_MAX])
     return read_process(pid, name, text, CHILDREN_MAX);
 }
 
-/* "NSpid:\t2744\t1": number 1 of a namespace directly below ours. */
+/* "NSpid:\t2744\t1": number 1 of a namespace directly below the node's. */
 static bool
 is_first(pid_t pid)
 {

@@ -6,12 +6,13 @@
 
 #include "node/core/node.h"
 
-/* What the kernel says of processes, as far as nobody inside a sandbox can write it: parents,
- * numbers by namespace, states.  Names, arguments and the like are a tenant's to choose. */
+/* What the kernel says of processes that no process inside a sandbox can write: parents, numbers by
+ * namespace, states.  Names, arguments and the like are the tenant's to choose. */
 
-/* Process 1 of the sandbox of a lease or a helper: of what its keeper's runtime has started, the
- * one that is number 1 of a namespace below ours, in the lease's control groups.  A descriptor of
- * it (pidfd), which is the caller's, and its number here; -1: there is none yet, or no more. */
+/* Process 1 of the sandbox of a lease or a helper: among the processes that its keeper's runtime started, the
+ * one that is number 1 of a namespace directly below the node's and in the lease's control groups.  Returns a
+ * descriptor of it (pidfd), which the caller closes, and its number here; -1: it does not exist yet, or has
+ * ended. */
 int bh_process_first(const struct bh_node *node, uint64_t lease, pid_t *ret_pid);
 
 /* Of process 1: whether the runtime has handed over to bulkhead-init, whether that waits at the

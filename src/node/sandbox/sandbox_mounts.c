@@ -83,8 +83,8 @@ mounts_is_at_or_below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/');
 }
 
-/* The place of a mount must not lie in another one: it would be made, and looked up, among
- * somebody else's files. */
+/* The target of a mount must not lie in another mount: it would be made, and looked up, among files of
+ * another owner. */
 static bh_rc
 mounts_check_apart(const struct sandbox_spec *spec, const char *target, struct bh_err *err)
 {

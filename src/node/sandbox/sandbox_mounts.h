@@ -13,10 +13,10 @@ BH_MUST_USE bh_rc bh_sandbox_mounts_add(struct sandbox_spec *spec, const char *s
 BH_MUST_USE bh_rc bh_sandbox_mounts_make_place(struct sandbox_spec *spec, char **ret_place,
                                                struct bh_err *err);
 
-/* A folder that others see, too, read-only: across a boundary that is hard or stronger through an
- * overlay of the job's own, so that its inodes are nobody else's: what is watched or locked there
- * is this job's alone (docs/adr/0058).  A file system that cannot stand below an overlay is
- * refused: the boundary would not hold. */
+/* A shared folder, read-only: across a boundary that is hard or stronger through an overlay of the job's own,
+ * so that its inodes belong to this job alone, and watches and locks there do not reach other jobs
+ * (docs/adr/0058).  A file system that cannot be the lower layer of an overlay is refused: the boundary would
+ * not hold. */
 BH_MUST_USE bh_rc bh_sandbox_mounts_add_shared(struct sandbox_spec *spec, const char *source,
                                                const char *target, struct bh_err *err);
 

@@ -71,8 +71,8 @@ spec_open_folder_image(const struct sandbox_spec *spec, const char *path, int *r
     return bh_path_open(&request, ret_fd, err);
 }
 
-/* An image of the tenant's store, its files shown with the job's own ids where the file system
- * can do that; else they belong to nobody, and what only their owner may read stays closed. */
+/* An image of the tenant's store.  Its files have the job's own ids where the file system can map them;
+ * otherwise they belong to the user nobody, and files that only their owner may read stay closed. */
 static bh_rc
 spec_open_stored_image(struct sandbox_spec *spec, int *ret_fd, struct bh_err *err)
 {
@@ -102,7 +102,7 @@ spec_open_stored_image(struct sandbox_spec *spec, int *ret_fd, struct bh_err *er
     return *ret_fd < 0 ? bh_err_errno(err, "open %s", place) : BH_OK;
 }
 
-/* Who the job is, what it runs and where, as far as its image says. */
+/* The job's user, command and working directory, as far as its image says. */
 static bh_rc
 spec_read_image(struct sandbox_spec *spec, struct bh_err *err)
 {
@@ -389,8 +389,8 @@ sandbox_spec_put_names(struct sandbox_spec *spec, struct bh_err *err)
     if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup || !sandbox->hostname
         || !spec->mounts || !spec->devices || !sandbox->env.items)
         return sandbox_spec_out_of_space(err);
-    /* A file system of its own: how much is free on one that jobs share tells each of them when
-     * others start (statvfs). */
+    /* A file system of its own: on a shared one, the free space (statvfs) would show each job when others
+     * start. */
     return bh_path_mount_tmpfs("bulkhead-box", bundle, 0711, err);
 }
 

@@ -217,7 +217,7 @@ test_lent_once(void **state)
     BH_CHECK_DONE();
 }
 
-/* A process that nobody knows has a context on a GPU that is to be lent as a whole. */
+/* An unknown process has a context on a GPU that is to be lent as a whole. */
 static void
 test_used_whole(void **state)
 {
@@ -280,7 +280,7 @@ test_lone_carve(void **state)
     memcpy(the_node.gpus[0], bh_test_gpu(&inventory, 0)->uuid, BH_UUID_MAX);
     assert_int_equal(carve_for(5, 0, OURS).outcome, 0);
     assert_int_equal(carve_for(6, 1, 0).outcome, 0);
-    assert_int_equal(bh_test_start_job(&job).outcome, 0); /* it is OURS */
+    assert_int_equal(bh_test_start_job(&job).outcome, 0); /* it is the sandbox's OURS */
     assert_true(bh_test_wait_for_log(1, "up"));
     refused = carve_for(7, 2, OTHERS);
     BH_CHECK_EQ("beside another tenant", refused.rc, BH_CONFLICT);
@@ -293,7 +293,7 @@ test_lone_carve(void **state)
     BH_CHECK_DONE();
 }
 
-/* An order that was noted and not begun: what stands there was made by somebody else. */
+/* An order that was noted and not begun: another program made the instance that is there. */
 static void
 test_foreign_stays(void **state)
 {

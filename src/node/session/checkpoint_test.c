@@ -314,7 +314,7 @@ checkpoint_test_begin(uint32_t number, const struct bh_msg_lease *lease)
     bh_time_sleep(200 * BH_NS_PER_MS); /* it comes to sit in the driver; wherever it is will do */
 }
 
-/* Give the order and kill the node in the middle of it, and once more when it was told to go on. */
+/* Give the order and kill the node in the middle of it, and once more in the order to resume. */
 static void
 kill_within(uint32_t number, uint64_t order)
 {

@@ -1,11 +1,11 @@
 #include "node/session/epoch.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "node/common/path.h"
 #include "node/job/job.h"
 #include "node/job/scrub.h"
@@ -13,16 +13,11 @@
 #include "node/partition/partition.h"
 #include "node/session/job_watch.h"
 
-enum { FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * 16 };
+enum { LINE_BYTES = 9, FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * LINE_BYTES };
 #define END_TIMEOUT (2 * BH_NS_PER_S)
 #define CHECK_INTERVAL (10 * BH_NS_PER_MS)
 
-/* ---- which were heard of before ---- */
-
-struct ids {
-    uint32_t items[BH_WIRE_EPOCHS_MAX];
-    uint32_t count;
-};
+/* ---- which were heard of before: the file, a line "ID" of eight hexadecimal digits for each ---- */
 
 static void
 epoch_path_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
@@ -30,60 +25,87 @@ epoch_path_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/epochs", node->conf.state_dir);
 }
 
-/* Hexadecimal numbers, one a line; none where there is no file yet. */
-static bh_rc
-epoch_load(const struct bh_node *node, struct ids *ret_ids, struct bh_err *err)
+/* False: that is not what epoch_save() writes. */
+static bool
+epoch_parse(const struct bh_buf *text, struct bh_node_epochs *ret_epochs)
 {
-    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
+    struct bh_node_epochs epochs = { .count = (uint32_t)(text->length / LINE_BYTES) };
+
+    if (epochs.count == 0 || text->length % LINE_BYTES != 0)
+        return false;
+    for (uint32_t i = 0; i < epochs.count; i++) {
+        const char *line = text->bytes + (size_t)i * LINE_BYTES;
+        char digits[LINE_BYTES];
+        uint8_t id[4];
+
+        bh_path_format(digits, sizeof digits, "%.*s", LINE_BYTES - 1, line);
+        if (line[LINE_BYTES - 1] != '\n' || !bh_parse_hex(digits, id, sizeof id))
+            return false;
+        epochs.ids[i] = (uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3];
+    }
+    *ret_epochs = epochs;
+    return true;
+}
+
+bh_rc
+bh_node_epochs_open(struct bh_node *node, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX + 1];
     struct bh_buf text;
     bh_rc rc;
 
-    ret_ids->count = 0;
     epoch_path_of(node, path);
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(path, sizeof memory - 1, &text, err);
-    if (rc != BH_OK)
-        return rc == BH_NOT_FOUND ? BH_OK : rc;
-    for (const char *at = bh_buf_text(&text); ret_ids->count < BH_WIRE_EPOCHS_MAX;) {
-        char *end;
-        unsigned long id = strtoul(at, &end, 16);
-
-        if (end == at)
-            break;
-        ret_ids->items[ret_ids->count++] = (uint32_t)id;
-        at = end;
-    }
-    return BH_OK;
+    rc = bh_file_read(path, FILE_BYTES_MAX, &text, err);
+    if (rc == BH_NOT_FOUND)
+        return BH_OK;
+    if (rc != BH_OK && rc != BH_FULL)
+        return rc;
+    if (rc == BH_OK && epoch_parse(&text, &node->epochs))
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s is damaged: it lists no epochs, 1 to %d lines of 8 hexadecimal digits",
+               path, BH_WIRE_EPOCHS_MAX);
+    return bh_err_hint(err, "put it back from its copy; without one remove it: a restore of the daemon's "
+                            "store is then not noticed this once");
 }
 
 static bh_rc
-epoch_save(const struct bh_node *node, const struct bh_list *epochs, struct bh_err *err)
+epoch_save(struct bh_node *node, const struct bh_list *epochs, struct bh_err *err)
 {
     const struct bh_msg_epoch *items = epochs->items;
-    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
+    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX + 1];
     struct bh_buf text;
+    bh_rc rc;
 
+    BH_ASSERT(epochs->count <= BH_WIRE_EPOCHS_MAX);
     epoch_path_of(node, path);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     for (uint32_t i = 0; i < epochs->count; i++)
         bh_buf_printf(&text, "%08" PRIx32 "\n", items[i].id);
-    return bh_file_replace(path, text.bytes, text.length, 0600, err);
+    rc = bh_file_replace(path, text.bytes, text.length, 0600, err);
+    if (rc != BH_OK)
+        return rc;
+    node->epochs.count = epochs->count;
+    for (uint32_t i = 0; i < epochs->count; i++)
+        node->epochs.ids[i] = items[i].id;
+    return BH_OK;
 }
 
 static bool
-epoch_has(const struct ids *ids, uint32_t id)
+epoch_has(const struct bh_node_epochs *epochs, uint32_t id)
 {
-    for (uint32_t i = 0; i < ids->count; i++)
-        if (ids->items[i] == id)
+    for (uint32_t i = 0; i < epochs->count; i++)
+        if (epochs->ids[i] == id)
             return true;
     return false;
 }
 
-/* Whether the daemon is in an epoch that this node has not heard of, and where it goes on from:
- * with the first epoch behind the last that both know.  Nothing here has a number from there on,
- * unless the store was put back. */
+/* Whether the daemon is in an epoch that this node does not know, and the first one it continues from: the
+ * first epoch behind the last that both know.  Nothing here has a number from there on, unless the store was
+ * restored. */
 static bool
-epoch_is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
+epoch_is_new(const struct bh_node_epochs *received, const struct bh_list *epochs,
+             struct bh_msg_epoch *ret_from)
 {
     const struct bh_msg_epoch *items = epochs->items;
     uint32_t at = epochs->count;
@@ -100,7 +122,7 @@ epoch_is_new(const struct ids *received, const struct bh_list *epochs, struct bh
 
 /* ---- undoing ---- */
 
-/* Kill it, and wait until its keeper has written that down; its end is nobody's to hear of. */
+/* Kill it, and wait until its keeper has written its end, which is not reported. */
 static void
 epoch_end_job(struct bh_node *node, uint64_t lease)
 {
@@ -163,13 +185,12 @@ bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders, const str
                        struct bh_err *err)
 {
     struct bh_msg_epoch from;
-    struct ids received;
     bool lost = false;
-    bh_rc rc = epoch_load(node, &received, err);
+    bh_rc rc = BH_OK;
 
-    if (rc != BH_OK || hello->epochs.count == 0)
-        return rc;
-    if (epoch_is_new(&received, &hello->epochs, &from)) {
+    if (hello->epochs.count == 0)
+        return BH_OK;
+    if (epoch_is_new(&node->epochs, &hello->epochs, &from)) {
         lost = from.order <= node->state.reached;
         if (lost)
             bh_log(EPOCH_OTHER, BH_U64("lease", from.lease), BH_U64("jobs", node->state.job_count));

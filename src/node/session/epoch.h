@@ -10,9 +10,13 @@
  * before, for other leases, orders and partitions.  It lists an epoch that this node has not heard
  * of; what was given out since the last that both know is then undone before anything is reported. */
 
-/* After HELLO, before anything is sent.  Leases and partitions of another course of things are
- * ended and destroyed, their orders and receipts forgotten, and GPU memory of a node that took an order
- * since is nobody's known.
+/* Read the file, at the start; none is as well.
+ *   BH_INVALID  it is no file, or damaged: what it says of lost numbers must not be guessed */
+BH_MUST_USE bh_rc bh_node_epochs_open(struct bh_node *node, struct bh_err *err);
+
+/* After HELLO, before anything is sent.  Leases and partitions of another epoch are ended and destroyed, and
+ * their orders and receipts forgotten; the GPU memory of a node that took an order since then gets an unknown
+ * tenant.
  *   BH_IO, BH_FULL  the journal or the file cannot be written: nothing may be reported */
 BH_MUST_USE bh_rc bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
                                          const struct bh_msg_hello *hello, struct bh_err *err);

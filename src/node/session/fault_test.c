@@ -101,8 +101,8 @@ send_start(const struct test_job *job)
     bh_test_send(BH_MSG_START, &start);
 }
 
-/* The node stops while its job's sandbox is built, so that nobody lets the command begin; then
- * process 1 comes to the barrier.  False: the node was faster, and may have let it start. */
+/* The node stops while its job's sandbox is built, so that no program lets the command begin; then process 1
+ * comes to the barrier.  False: the node was faster, and may have let it start. */
 static bool
 is_stopped_at_the_barrier(void)
 {
@@ -121,8 +121,8 @@ is_stopped_at_the_barrier(void)
     return true;
 }
 
-/* With node and keeper killed, nobody is left who would end the job: it ends itself, whether its
- * command runs or it waits at the start barrier. */
+/* With node and keeper killed, no program is left that would end the job: it ends itself, whether its command
+ * runs or it waits at the start barrier. */
 static void
 test_keeper_and_node_killed(void **state)
 {
@@ -176,8 +176,8 @@ count_places(void)
     return count;
 }
 
-/* A job that stands still does not see its keeper go.  When journal and folder are gone, too, the
- * names of its control groups are all that tells the next node of it. */
+/* A stopped job does not see its keeper end.  When journal and folder are gone, too, only the names of its
+ * control groups show the next node that it exists. */
 static void
 test_left_alone(void **state)
 {

@@ -377,7 +377,7 @@ hold_stopped(pid_t runtime)
             || write(ends[1], "h", 1) != 1)
             _exit(1);
         while (WIFSTOPPED(status) && waitpid(runtime, &status, __WALL) == runtime)
-            ; /* its end is told to its parent when it was told here */
+            ; /* its end is reported to its parent when it is reported here */
         _exit(0);
     }
     close(ends[1]);
@@ -444,8 +444,8 @@ wait_as_first(pid_t test)
     return ended == test && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Go on in a process number namespace of the test's own: whoever runs beside it would not survive
- * that the numbers begin anew.  Where there is none to be had, bh_test_main skips all. */
+/* Continue in a process number namespace of the test's own: programs outside it would not survive that the
+ * numbers begin anew.  Where there is none to be had, bh_test_main skips all. */
 static void
 enter_own_numbers(void)
 {

@@ -80,7 +80,7 @@ end_orphan(struct bh_node *node, const char *id)
         bh_log(EFFECT_FAILED, BH_STR("container", id), BH_ERRLOG(&err));
 }
 
-/* Containers below our own control group that the journal does not know. */
+/* Containers below the node's own control group that are not in the journal. */
 static void
 end_orphans(struct bh_node *node)
 {

@@ -181,7 +181,7 @@ test_egress(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nobody in the job can change its network, and its /sys is not this machine's. */
+/* No process in the job can change its network, and its /sys is not this machine's. */
 static void
 test_inside(void **state)
 {
@@ -266,7 +266,7 @@ test_traffic(void **state)
     BH_CHECK_DONE();
 }
 
-/* The end of a job tells what its network carried, and the next node again. */
+/* A job's end reports what its network carried, and the next node reports it again. */
 static void
 test_carried(void **state)
 {
@@ -312,7 +312,7 @@ test_node_killed(void **state)
     BH_CHECK_DONE();
 }
 
-/* Somebody reloads the machine's firewall. */
+/* Another program reloads the machine's firewall. */
 static void
 test_flushed(void **state)
 {

@@ -139,8 +139,8 @@ struct bh_msg_start bh_test_start_message(const struct test_job *job, const char
                                           struct bh_msg_mount *mounts);
 struct bh_msg_outcome bh_test_start_job(const struct test_job *job);
 
-/* Acknowledge, and wait until the node has read it: a connection that is taken away may still
- * have it unread, and then the node tells it again. */
+/* Acknowledge, and wait until the node has read it: a connection that is cut may still have it unread, and
+ * then the node reports again. */
 void bh_test_acknowledge(const struct bh_msg_ack *ack);
 
 /* Run to the end; the log is bh_test_log(lease). */

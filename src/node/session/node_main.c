@@ -44,6 +44,7 @@
 #include "node/sandbox/helper_sandbox.h"
 #include "node/sandbox/network.h"
 #include "node/sandbox/store.h"
+#include "node/session/epoch.h"
 #include "node/session/job_watch.h"
 #include "node/session/report.h"
 #include "node/session/session.h"
@@ -191,9 +192,10 @@ node_reconcile(struct bh_node *node, struct bh_err *err)
 
 /* In this order: each needs those before it. */
 static bh_rc (*const openers[])(struct bh_node *node, struct bh_err *err) = {
-    bh_host_lock,    bh_host_isolate,  bh_host_describe, node_open_barrier, node_open_runtime,
-    bh_claim_groups, bh_networks_open, node_open_rootfs, node_open_state,   bh_order_watermark_open,
-    bh_store_sweep,  node_open_gpus,   node_reconcile,
+    bh_host_lock,      bh_host_isolate,     bh_host_describe,        node_open_barrier,
+    node_open_runtime, bh_claim_groups,     bh_networks_open,        node_open_rootfs,
+    node_open_state,   bh_node_epochs_open, bh_order_watermark_open, bh_store_sweep,
+    node_open_gpus,    node_reconcile,
 };
 
 static bh_rc
@@ -214,7 +216,7 @@ static void
 node_close_all(struct bh_node *node)
 {
     bh_helper_sandboxes_free(node);
-    bh_claim_leave(node); /* without jobs nothing of ours stays behind */
+    bh_claim_leave(node); /* without jobs, nothing of this node stays behind */
     bh_node_disconnect(node);
     bh_order_watermark_close(node);
     bh_fd_close(node->listener);
@@ -464,7 +466,7 @@ struct node_options {
     bool json;
 };
 
-/* -1: go on; else the exit status. */
+/* -1: continue; else the exit status. */
 static int
 node_read_options(int argc, char **argv, struct node_options *options)
 {
@@ -527,7 +529,7 @@ main(int argc, char **argv)
     if (rc == BH_OK)
         rc = bh_registries_check(&node.conf, &err);
     if (rc != BH_OK) {
-        bh_log(CONFIG_REFUSED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
+        bh_log(CONFIG_REFUSED, BH_ERRLOG(&err), BH_STR("next", err.hint));
         return bh_rc_exit(rc);
     }
     umask(022);
@@ -536,7 +538,7 @@ main(int argc, char **argv)
     if (rc == BH_OK)
         rc = node_run(&node, &err);
     if (rc != BH_OK)
-        bh_log(FAILED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
+        bh_log(FAILED, BH_ERRLOG(&err), BH_STR("next", err.hint));
     node_close_all(&node);
     return bh_rc_exit(rc);
 }

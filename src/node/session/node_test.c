@@ -166,8 +166,8 @@ test_working_directory(void **state)
     BH_CHECK_DONE();
 }
 
-/* What others own is as it is outside the job: theirs, and written where its mode lets the
- * submitter's group, or everybody. */
+/* Folders of other owners are as outside the job: theirs, and writable where the mode lets the submitter's
+ * group, or all users. */
 static void
 test_folder_of_a_group(void **state)
 {
@@ -544,8 +544,8 @@ test_node_killed(void **state)
     BH_CHECK_DONE();
 }
 
-/* Kill the node a little later each time while orders are under way, order all of it
- * again, and want each job run once and its end told. */
+/* Kill the node a little later each time while orders are under way, repeat all orders, and expect that each
+ * job ran once and that its end is reported. */
 static void
 test_killed_anywhere(void **state)
 {
@@ -594,7 +594,7 @@ test_killed_anywhere(void **state)
     BH_CHECK_DONE();
 }
 
-/* A journal that was lost leaves jobs that nobody knows. */
+/* A lost journal leaves jobs that no record names. */
 static void
 test_orphans(void **state)
 {

@@ -1,5 +1,7 @@
 /* bulkhead-node where things cross: stops and ends, orders and children or nodes that are
  * killed in the middle.  Real sandboxes, the simulated driver. */
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +20,8 @@
 
 /* ---- stops and ends ---- */
 
-/* A stop that crosses a start that was refused, or of a lease that never came here: its end
- * is told, and told again until it is acknowledged, by a node that was restarted, too. */
+/* A stop that crosses a start that was refused, or of a lease that never came here: its end is reported, and
+ * repeated until it is acknowledged, also by a node that was restarted. */
 static void
 test_stop_unknown(void **state)
 {
@@ -108,6 +110,48 @@ test_start_without_lease(void **state)
     BH_CHECK_EQ("nothing runs", bh_test_hello(&the_node).leases.count, 0);
     BH_CHECK_EQ("started", bh_test_run_job(&job).exit_status, 0);
     BH_CHECK_STR("once", bh_test_log(47), "ran\n");
+    BH_CHECK_DONE();
+}
+
+/* The job's folder as a copy that was put back has it: the same file, that no keeper has open. */
+static void
+put_back_folder(uint64_t lease)
+{
+    char name[64], lock[TEST_PATH], text[64];
+
+    bh_path_format(name, sizeof name, "state/jobs/%" PRIu64 "/keeper", lease);
+    bh_path_format(lock, sizeof lock, "%.500s/%s", the_node.folder, name);
+    bh_path_format(text, sizeof text, "%s", bh_test_read(name));
+    assert_int_equal(unlink(lock), 0);
+    bh_test_write(lock, text);
+}
+
+/* The keeper lives, but the node cannot know: it ends the job, and that is no end of the job's own. */
+static void
+test_folder_put_back(void **state)
+{
+    struct test_job job = { .lease = 91, .script = "echo up; sleep 60" };
+    struct pollfd keeper = { .events = POLLIN };
+    struct bh_msg_ended ended;
+
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(91, "up"));
+    bh_test_node_end(&the_node, SIGKILL);
+    keeper.fd = (int)syscall(SYS_pidfd_open, strtol(bh_test_read("state/jobs/91/keeper"), NULL, 10), 0);
+    assert_true(keeper.fd >= 0);
+    put_back_folder(91);
+    bh_test_node_start(&the_node);
+    bh_test_hello(&the_node);
+    ended = bh_test_receive(BH_MSG_ENDED, 91).ended;
+    BH_CHECK_EQ("cause", ended.cause, BH_END_KEEPER_LOST);
+    BH_CHECK("when it began is known", ended.started_ns > 0);
+    assert_int_equal(poll(&keeper, 1, bh_test_scaled(TEST_TIMEOUT_MS)), 1);
+    close(keeper.fd);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_hello(&the_node);
+    BH_CHECK_EQ("what the keeper adds does not count", bh_test_receive(BH_MSG_ENDED, 91).ended.cause,
+                BH_END_KEEPER_LOST);
     BH_CHECK_DONE();
 }
 
@@ -220,8 +264,8 @@ test_gpu_child_killed(void **state)
     BH_CHECK_DONE();
 }
 
-/* A node that is killed when an instance has lost its compute instance and still stands:
- * what is left is destroyed, and does not stay as somebody else's. */
+/* A node that is killed when an instance has lost its compute instance and still stands: what is left is
+ * destroyed, and does not stay as a foreign instance. */
 static void
 test_killed_in_destroy(void **state)
 {
@@ -244,8 +288,8 @@ test_killed_in_destroy(void **state)
     BH_CHECK_DONE();
 }
 
-/* A GPU is never reset under somebody; what stood on it is gone afterwards; without a program
- * the answer is that it cannot be done here. */
+/* A GPU is never reset while in use; its partitions are gone afterwards; without a program the answer is that
+ * it cannot be done here. */
 static void
 test_reset(void **state)
 {
@@ -320,8 +364,8 @@ test_gpu_lost(void **state)
 
 /* ---- the driver ---- */
 
-/* A node that starts before its driver, or whose driver was too slow when the daemon came: the
- * daemon is told of the GPUs when they are there, and need not connect anew for it. */
+/* A node that starts before its driver, or whose driver was too slow when the daemon came: the daemon learns
+ * of the GPUs when they are there, without a new connection. */
 static void
 test_driver_later(void **state)
 {
@@ -428,6 +472,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_stop_unknown),
         BH_NODE_TEST(test_whose_end),
         BH_NODE_TEST(test_start_without_lease),
+        BH_NODE_TEST(test_folder_put_back),
         BH_NODE_TEST(test_gpu_child_killed),
         BH_NODE_TEST(test_killed_in_destroy),
         BH_NODE_TEST(test_reset),

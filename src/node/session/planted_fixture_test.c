@@ -49,7 +49,7 @@ static struct {
     struct bh_device_instance instances[INSTANCES_MAX];
     uint32_t instance_count, made;
     uint32_t busy;   /* so often destroying says that the instance is in use */
-    uint32_t events; /* that are still to be told */
+    uint32_t events; /* that are still to be reported */
     bh_ns now;       /* monotonic */
     int peer;        /* the daemon's end */
     int locks[LEASES_END];

@@ -111,7 +111,7 @@ report_fill_foreign(struct bh_msg_partition *partition, const struct bh_device_i
     snprintf(partition->profile, sizeof partition->profile, "%s", from->profile);
 }
 
-/* Ours first, then what else stands on the GPUs. */
+/* Partitions of this node first, then the other instances on the GPUs. */
 static void
 report_put_partitions(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {
@@ -223,7 +223,7 @@ report_reclaim(struct bh_node *node)
     }
 }
 
-/* Whether a GPU can be read, or has no instances of others any more, that the last inventory did not
+/* Whether a GPU is whole now (it can be read, and has no foreign instances) that the last inventory did not
  * have whole. */
 static bool
 report_has_unreported(const struct bh_node *node)

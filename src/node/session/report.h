@@ -3,7 +3,7 @@
 
 #include "node/core/node.h"
 
-/* What the node tells without being asked: what is here, what is used, what is broken. */
+/* What the node reports without a request: its inventory, use and faults. */
 
 void bh_report_inventory(struct bh_node *node);
 

@@ -1,5 +1,5 @@
-/* What takes long runs beside the node's loop: scrubs, resets, the probe.  While it does, other
- * GPUs' jobs start within their usual time, and nobody gets what it works on.  ADR 0034. */
+/* What takes long runs beside the node's loop: scrubs, resets, the probe.  While it does, jobs of other GPUs
+ * start within their usual time, and no job gets what it works on.  ADR 0034. */
 
 #include <libgen.h>
 #include <signal.h>
@@ -279,8 +279,8 @@ test_reset_hangs(void **state)
     BH_CHECK_DONE();
 }
 
-/* Until the child that waits for events of GPU 1 has registered, and all that it had seen by then
- * is told: a GPU's XIDs are told in their order, so the last one was the last. */
+/* Wait until the child that waits for events of GPU 1 has registered, and has reported all events until then:
+ * a GPU's XIDs are reported in their order, so the last one is the last. */
 static void
 await_events(uint32_t well_before)
 {
@@ -330,7 +330,7 @@ test_reset_loses_no_event(void **state)
     BH_CHECK_DONE();
 }
 
-/* An XID 79 of a GPU that answers again before anybody looked: that it does is told, else its node
+/* An XID 79 of a GPU that answers again before the next reading: that it answers is reported, else its node
  * would get no new work for ever. */
 static void
 test_back_before_it_was_missed(void **state)

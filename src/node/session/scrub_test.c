@@ -300,8 +300,8 @@ test_start_refused(void **state)
     BH_CHECK_DONE();
 }
 
-/* A scrub that fails: the partition stands, nobody gets it, and its end waits for a scrub that
- * does not fail. */
+/* A scrub that fails: the partition stays, no job gets it, and its end waits for a scrub that does not
+ * fail. */
 static void
 fails(const char *rule, const char *why, uint32_t result, uint32_t tries)
 {
@@ -522,8 +522,8 @@ wait_for_helper(uint64_t partition)
     fail_msg("no helper came up");
 }
 
-/* A node is killed while its helper holds the memory and does not end by itself: the next node ends
- * it and scrubs again.  Nobody calls the memory bad. */
+/* A node is killed while its helper holds the memory and does not end by itself: the next node ends it and
+ * scrubs again.  The memory is not called bad. */
 static void
 test_helper_left(void **state)
 {

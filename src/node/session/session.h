@@ -7,7 +7,7 @@
 /* The daemon's connection: one at a time, a new one takes the place of the old.  Which
  * messages are taken depends on what was said before; anything else closes it. */
 
-/* Somebody knocks at the listener. */
+/* A connection waits at the listener. */
 void bh_session_accept(struct bh_node *node);
 
 /* The connection is readable: take and perform the orders that came. */

@@ -1,5 +1,5 @@
-/* What a job's people are told of its share of a GPU, over the node's socket, on the simulated
- * driver.  docs/shares.md. */
+/* Notices to a job's submitter of its share of a GPU, over the node's socket, on the simulated driver.
+ * docs/shares.md. */
 
 #include <fcntl.h>
 #include <libgen.h>

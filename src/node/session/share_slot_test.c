@@ -204,8 +204,8 @@ test_another_tenant_beside(void **state)
     BH_CHECK_DONE();
 }
 
-/* A receipt tells of those that ran beside a scrub when it was decided what it may fill, also when
- * they have ended by its end. */
+/* A receipt names those that ran beside a scrub when it was decided what it may fill, also when they have
+ * ended by its end. */
 static void
 test_neighbor_leaves(void **state)
 {
@@ -289,7 +289,7 @@ scrubs(const char *how)
     bh_test_write(path, how);
 }
 
-/* A node whose helper does what it is told; the real one stands where the probe does. */
+/* A node whose helper follows the test's orders; the real one is where the probe is. */
 static void
 start_with_scrubs(void)
 {
@@ -460,8 +460,8 @@ test_node_killed(void **state)
     BH_CHECK_DONE();
 }
 
-/* Its processes are frozen: it has no turn, and nobody waits for its answer; also when the node
- * was killed meanwhile.  Thawed it has turns again. */
+/* Its processes are frozen: it has no time slice, and no member waits for its answer; also when the node was
+ * killed meanwhile.  Thawed it has time slices again. */
 static void
 test_suspended(void **state)
 {

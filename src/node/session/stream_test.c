@@ -1,5 +1,5 @@
-/* Interactive streams through a real node: commands, terminals and connections that are added to
- * running jobs, and what becomes of them when somebody dies or does not read. */
+/* Interactive streams through a real node: commands, terminals and connections that are added to running
+ * jobs, and what becomes of them when a program dies or does not read. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -374,7 +374,7 @@ test_signals(void **state)
     start_job(4, BH_STDIO_NONE, "echo begun; sleep 60");
     client = exec_in(4, "trap 'echo told; exit 5' INT; echo up; while :; do sleep 0.05; done", false);
     assert_true(stream_test_wait_for(client, "up"));
-    /* input that nobody reads is no obstacle */
+    /* input without a reader is no obstacle */
     for (int i = 0; i < 2; i++) {
         static char much[BH_STREAM_PAYLOAD_MAX];
 
@@ -509,7 +509,7 @@ test_terminal_job(void **state)
     assert_true(stream_test_wait_for(first, "40 132"));
     assert_true(stream_test_wait_for(second, "got:one"));
     close_stream(second);
-    for (int i = 0; i < 20; i++) { /* who has left is gone when it is told so */
+    for (int i = 0; i < 20; i++) { /* a client that has left is gone once that is reported */
         send_frame(first, (struct bh_stream_frame){ .kind = BH_STREAM_LEAVE });
         stream_test_finish(first);
         assert_int_equal(first->status, 0);
@@ -589,8 +589,8 @@ resident_kib(pid_t pid)
     return line ? strtoull(line + 6, NULL, 10) : 0;
 }
 
-/* Output without end and a reader that stops: nobody grows, the reader is cut off, the job goes
- * on. */
+/* Output without end and a reader that stops: no program's memory grows, the reader is cut off, the job
+ * continues. */
 static void
 test_reader_stops(void **state)
 {

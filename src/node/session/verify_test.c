@@ -22,7 +22,7 @@
 #define PROBE "/usr/local/bulkhead/libexec/scrub \"$@\""
 #define REAL "exec " PROBE
 #define UNTIL_GO(bad) "[ -e /run/bulkhead-sim/view/go ] && " REAL "\n" bad
-/* As the probe tells of an attempt for which there was no time; what is said last counts. */
+/* The probe's report of an attempt for which there was no time; the last report counts. */
 #define HUNG(attempt) PROBE "\necho " attempt " otherwise hung"
 
 /* A node with that probe, a partition that it is lent, and more in node.conf. */
@@ -161,8 +161,8 @@ put_slow_runtime(char ret_conf[TEST_PATH * 3])
     snprintf(ret_conf, TEST_PATH * 3, "runtime = %s\nverify_retry_ms = 300\nverify_retries = 1\n", path);
 }
 
-/* Somebody asks for a lease that is behind its start barrier: what is due is tried before it is
- * answered, and nothing spins until then. */
+/* A check is requested for a lease that is behind its start barrier: checks that are due run before the
+ * answer, and nothing spins until then. */
 static void
 test_behind_its_barrier(void **state)
 {
@@ -195,7 +195,8 @@ test_behind_its_barrier(void **state)
     BH_CHECK_DONE();
 }
 
-/* The whole probe had no time: a few times, and no more; who connects then is told how it stands. */
+/* The whole probe had no time: it is repeated a few times only; a daemon that connects then gets the
+ * state. */
 static void
 test_given_up(void **state)
 {
@@ -251,7 +252,7 @@ test_broken_stays(void **state)
     BH_CHECK_DONE();
 }
 
-/* A rule that nobody ordered stands in a lease's device fence, while its sandbox is made. */
+/* A rule that was not ordered is in a lease's device fence while its sandbox is made. */
 static pid_t
 widen_fence(uint64_t lease)
 {
@@ -320,8 +321,8 @@ test_lease_gone(void **state)
     BH_CHECK_DONE();
 }
 
-/* A driver that cannot say who is on a job's partition keeps the job from beginning for as long; then
- * it does not begin, and nobody else has anything of it. */
+/* A driver that cannot list the processes on a job's partition delays the job's begin; then the job does not
+ * begin, and no other job is affected. */
 static void
 test_driver_fails(void **state)
 {
@@ -338,7 +339,7 @@ test_driver_fails(void **state)
     job.lease = 66;
     outcome = bh_test_start_job(&job);
     BH_CHECK_EQ("refused", outcome.outcome, 1);
-    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: piece:") != NULL);
+    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: partition:") != NULL);
     BH_CHECK_EQ("ended", bh_test_receive(BH_MSG_ENDED, 66).ended.cause, BH_END_START_FAILED);
     BH_CHECK("no isolation fault of a GPU", !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
                                                 || message.health.fault != BH_FAULT_ISOLATION);

@@ -21,9 +21,9 @@ enum { BH_SHARE_COUNTS_APART_MIB = 64, BH_SHARE_COUNTS_STATES = 3 };
  * of the library's nothing is reported; with a part of one, only when that part is the larger. */
 uint32_t bh_share_counts_check(struct bh_share_counts *counts, const struct bh_share_lease_state *state);
 
-/* Of a device whose counts were found to differ: whether the job's people are notified.  Only when all
- * three are whole, and the library took more than was reserved: the other ways of differing are
- * reported by `more`, or need no notice, as managed memory that is on no GPU. */
+/* Whether to notify the job's submitter of a device whose counts were found to differ: only when all three
+ * are complete, and the library took more than was reserved.  Other differences are reported by `more`, or
+ * need no notice, as managed memory that is on no GPU. */
 bool bh_share_counts_must_notify(const struct bh_share_lease_state *state, uint32_t device);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/test.h"
 
-/* Rows: the counts of device 0 in MiB, state after state; in which states it is told. */
+/* Rows: the counts of device 0 in MiB, state after state; in which states it is reported. */
 static const struct {
     const char *name;
     uint32_t kind;
@@ -58,7 +58,7 @@ static const struct {
 };
 
 static void
-differences_are_told_once(void **state)
+differences_are_reported_once(void **state)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bh_share_counts counts = { 0 };
@@ -77,7 +77,7 @@ differences_are_told_once(void **state)
 }
 
 static void
-people_are_told_of_what_no_hook_knows(void **state)
+notices_report_what_no_hook_knows(void **state)
 {
     static const struct {
         const char *name;
@@ -104,7 +104,7 @@ people_are_told_of_what_no_hook_knows(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(differences_are_told_once),
-                                           cmocka_unit_test(people_are_told_of_what_no_hook_knows) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(differences_are_reported_once),
+                                           cmocka_unit_test(notices_report_what_no_hook_knows) };
 
 BH_TEST_MAIN(tests)

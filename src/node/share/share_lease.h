@@ -19,9 +19,9 @@ bool bh_node_share_is(const struct bh_job *job);
  *   others as bh_share_host_open */
 BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err);
 
-/* Its processes are frozen, or about to be: it leaves the turns of its GPUs, and nobody waits for
- * its answer.  Resumed it joins again.  Nothing for a lease without shares; either may be said
- * again.  A node or a bulkhead-share that is started anew keeps to it. */
+/* The lease's processes are frozen, or about to be: it gives up the time slices of its GPUs, and its answer
+ * is not waited for.  After a resume it takes part again.  Does nothing for a lease without shares; either
+ * call may be repeated.  A node or a bulkhead-share that restarts keeps to it. */
 void bh_node_share_pause(struct bh_node *node, uint64_t lease);
 void bh_node_share_resume(struct bh_node *node, uint64_t lease);
 

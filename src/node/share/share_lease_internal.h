@@ -41,7 +41,7 @@ struct bh_share_leases {
 /* NULL: its share is not open. */
 struct bh_share_lease_row *bh_share_leases_find(struct bh_share_leases *leases, uint64_t lease);
 
-/* Tell bulkhead-share what the row says that the lease may. */
+/* Send bulkhead-share the limits of the row. */
 void bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row *row);
 
 /* What the processes of a lease have of a GPU, as the driver says. */
@@ -58,8 +58,8 @@ struct bh_share_busy {
     struct bh_device_samples samples;
 };
 
-/* Its people should know: now, or when ten minutes have passed since the last notice of that kind, or
- * when the daemon listens again. */
+/* Notify the submitter: now, or when ten minutes have passed since the last notice of that kind, or when the
+ * daemon is connected again. */
 void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row, enum bh_job_notice kind);
 void bh_share_leases_notify(struct bh_node *node);
 

@@ -7,7 +7,7 @@ share_notice_send(struct bh_node *node, struct bh_share_lease_row *row, uint32_t
     struct bh_msg_notice notice = { .lease = row->lease, .at_ns = bh_time_now(), .kind = kind };
     bool log;
 
-    /* A job's people hear of it when somebody listens. */
+    /* The job's submitter gets the notice when a daemon is connected. */
     notice.count = bh_pending_notice_due(&row->pending_notices[kind], now, node->hello_received, &log);
     if (log)
         bh_log(SHARE_NOTICE, BH_U64("lease", row->lease), BH_U64("count", notice.count),

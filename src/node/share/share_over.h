@@ -19,7 +19,7 @@
 
 enum bh_share_action {
     BH_SHARE_LEAVE,    /* nothing new */
-    BH_SHARE_WARN,     /* it is over: tell its people */
+    BH_SHARE_WARN,     /* it is over: notify its submitter */
     BH_SHARE_THROTTLE, /* the same, and give it a tenth of its turns */
     BH_SHARE_STOP,     /* the same, and end it */
     BH_SHARE_RELEASE,  /* a throttled one is back: give it its turns again */

@@ -152,7 +152,7 @@ join_and_say(const struct bh_share_open *open, uint32_t seen_mib)
     return usage;
 }
 
-/* What the driver's library took and nobody reserved is told, once. */
+/* Memory that the driver's library took without a reservation is reported once. */
 static void
 uncounted(void **state)
 {

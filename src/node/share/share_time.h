@@ -32,7 +32,7 @@
 struct bh_share_time_check {
     bh_ns span_ns;
     uint32_t busy_bp;    /* the lease's processes, as the driver says */
-    uint32_t granted_bp; /* its turns, also one that goes on */
+    uint32_t granted_bp; /* its time slices, also one that continues */
     uint32_t others_bp;  /* turns of others on the same GPU: while there are none all is its own */
 };
 

@@ -1,6 +1,6 @@
 /* The judge of node/share/share_time.h against tenants in virtual time: the turns are bulkhead-share's own,
- * the samples are taken as the driver's are.  Tenants that keep to their turns are never told of;
- * one that runs whenever it likes is.
+ * the samples are taken as the driver's are.  Tenants that keep to their time slices are never reported; one
+ * that ignores them is.
  *
  *   share_time_model_test [SECONDS]    of virtual time for each mix of those that keep to their turns (60) */
 #include <stdlib.h>
@@ -41,7 +41,7 @@ struct runner {
     uint64_t granted_ns;
     struct bh_share_time time;
     int64_t most_ns;  /* beyond its turns */
-    uint64_t told_ns; /* when it was told of first; 0: never */
+    uint64_t told_ns; /* when it was first reported; 0: never */
 };
 
 struct world {
@@ -325,7 +325,7 @@ static const struct mix honest[] = {
         { .weight = 1400, .kernel_ns = MS, .quantum_ns = 3 * S } } },
 };
 
-/* `from` to `to`: seconds until it is told of. */
+/* `from` to `to`: seconds until it is reported. */
 static const struct {
     uint32_t from, to;
     struct mix mix;

@@ -4,8 +4,8 @@
 
 enum { ALL = 10000 };
 
-/* What is seen each second, in tenths of the time: of the driver's samples of the lease, of its
- * turns, of the others' turns ('x' is all of it); and in which second it is told, 0: never. */
+/* The readings of each second, in tenths of the time: the driver's samples of the lease, its time slices, the
+ * others' time slices ('x' is all of it); and the second in which it is reported, 0: never. */
 static const struct {
     const char *name, *busy, *granted, *others;
     uint32_t notified, busy_percent, granted_percent;
@@ -59,7 +59,7 @@ test_looks(void **state)
     BH_CHECK_DONE();
 }
 
-/* Told once, and again when it has kept to its turns meanwhile. */
+/* Reported once, and again when it has kept to its time slices meanwhile. */
 static void
 test_again(void **state)
 {

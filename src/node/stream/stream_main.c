@@ -204,7 +204,7 @@ stream_ask_to_attach(struct bh_pump *pump, const struct bh_msg_stream *message, 
 
 /* ---- rights ---- */
 
-/* From here on this is nobody, who can gain nothing and whom nobody can look into. */
+/* From here on the program is the user nobody: it can gain no rights, and no other process can trace it. */
 static bh_rc
 stream_lay_down_rights(struct bh_err *err)
 {

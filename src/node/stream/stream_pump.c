@@ -232,7 +232,7 @@ static bh_rc
 pump_read_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
 {
     if (!pump->writer || pump->no_more_input)
-        return BH_OK; /* nobody reads it */
+        return BH_OK; /* no process reads it */
     if (frame->length > sizeof pump->taken - pump->taken_length)
         return bh_err_set(err, BH_INVALID, "more input came than requested");
     if (frame->length == 0) {
@@ -252,7 +252,7 @@ pump_write_input(struct bh_pump *pump)
 
     if (went < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (went <= 0) { /* nobody reads any more: what comes is thrown away */
+    if (went <= 0) { /* the reader has gone: discard the input */
         went = (ssize_t)pump->taken_length;
         pump->writer = false;
     }
@@ -263,7 +263,7 @@ pump_write_input(struct bh_pump *pump)
         pump_end_input(pump);
 }
 
-/* The keeper knows before the client does: who attaches then finds the place free. */
+/* The keeper knows before the client does, so that the next client to attach finds the slot free. */
 static void
 pump_leave(struct bh_pump *pump)
 {

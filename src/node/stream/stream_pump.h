@@ -8,13 +8,13 @@
 #include "wire/message.h"
 #include "wire/stream.h"
 
-/* Passing bytes between the frames of a client and the descriptors of a job, without rights and
- * in the memory below, however much either side sends.  What comes out of a job is a stranger's:
- * a descriptor that it gives is used non-blocking and closed, nothing more. */
+/* Passing bytes between the frames of a client and the descriptors of a job, without rights and in the memory
+ * below, however much either side sends.  A job's bytes and descriptors are untrusted: a descriptor that it
+ * gives is only used non-blocking and closed. */
 
 struct bh_pump {
     int client;     /* frames, both ways */
-    int answers;    /* of bulkhead-init, or of the keeper for who attaches */
+    int answers;    /* of bulkhead-init, or of the keeper for attached clients */
     int keeper;     /* it refuses there; -1: it was answered */
     int input;      /* where STDIN goes; -1: nowhere, or closed */
     int sources[2]; /* what becomes STDOUT and STDERR; -1: none, or at its end */

@@ -129,7 +129,7 @@ pull_write_file(const char *path, const struct bh_buf *text, uint32_t owner, str
                           : bh_fd_write_all(fd, text->bytes, text->length, err);
 }
 
-/* Whom skopeo finds: the hosts that are listed, at the relay. */
+/* The hosts that skopeo can resolve: the listed ones, at the relay's addresses. */
 static void
 pull_put_hosts(const struct bh_pull *pull, struct bh_buf *out)
 {
@@ -293,7 +293,7 @@ pull_run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*ste
         pull->fault = BH_PULL_TOO_MUCH;
     if (pull->fault != BH_PULL_RUNNING)
         return pull_fault_error(pull, err);
-    if (rc == BH_FULL || pull_report_failure(pull, err)) /* it was killed, or nobody was there */
+    if (rc == BH_FULL || pull_report_failure(pull, err)) /* it was killed, or no host answered */
         return err->rc;
     (void)!bh_unpack_run(runner, bh_pull_step_explain, false, err);
     return err->rc;

@@ -5,13 +5,13 @@
 #include "node/unpack/relay.h"
 #include "node/unpack/unpack_run.h"
 
-/* Fetching an image from a registry, by skopeo, into the stage of bulkhead-unpack: it is
- * checked and unpacked from there as any layout is.
+/* Fetching an image from a registry, by skopeo, into the stage of bulkhead-unpack: it is checked and unpacked
+ * from there as any layout is.
  *
- * skopeo is a step like others: nobody, in the cell, under the jobs' filter; its network is
- * the cell's own loopback with a relay behind it (relay.h).  First the manifest is read and
- * its digest becomes known, so that what is there already is not fetched again; then the
- * image is fetched by that digest, and no more than the manifest says. */
+ * skopeo is a step like others: it runs as the user nobody, in the cell, under the jobs' filter; its network
+ * is the cell's own loopback with a relay behind it (relay.h).  First the manifest is read and its digest
+ * becomes known, so that what is there already is not fetched again; then the image is fetched by that
+ * digest, and no more than the manifest says. */
 
 #define BH_PULL_FOLDER BH_UNPACK_SANDBOX_STAGE "/pull" /* as a layout: blobs/sha256 */
 
@@ -53,7 +53,7 @@ BH_MUST_USE bh_rc bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner 
 /* Fetch that manifest's blobs.  As bh_pull_resolve. */
 BH_MUST_USE bh_rc bh_pull_fetch(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_err *err);
 
-/* Nothing is fetched any more: credentials and relay go. */
+/* The fetch is over: remove credentials and relay. */
 void bh_pull_end(struct bh_pull *pull);
 
 #endif

@@ -66,8 +66,8 @@ pull_steps_become(struct steps_command *command, const char *output)
                                        "SSL_CERT_FILE=" BH_PULL_CERTIFICATES,
                                        "SSL_CERT_DIR=/nowhere",
                                        NULL };
-    int log = open(LOG, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int out = open(output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int log = open(LOG, O_RDWR | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0600);
+    int out = open(output, O_RDWR | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0600);
     struct bh_process_options options = {
         .program = BH_UNPACK_SANDBOX_FETCHER,
         .argv = command->words,
@@ -119,7 +119,7 @@ bh_pull_step_copy(void *self)
 
 /* ---- what it said ---- */
 
-/* Of its causes those that somebody can do something about. */
+/* skopeo's causes for which there is a remedy. */
 #define SENT "the registry redirected there; registry_hosts in node.conf lists the allowed hosts"
 
 static const struct {
@@ -194,7 +194,7 @@ bh_pull_step_explain(void *self)
     struct bh_unpack_order *order = self;
     struct bh_err *err = &order->shared->err;
     BH_AUTO(bh_fd_close)
-    int fd = open(LOG, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(LOG, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char tail[LOG_TAIL + 1];
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
     ssize_t n = size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;

@@ -11,7 +11,7 @@
 int bh_pull_step_inspect(void *order);
 int bh_pull_step_copy(void *order);
 
-/* After one failed: what it said last, in words of ours. */
+/* After a step failed: explain its last message in Bulkhead's words. */
 int bh_pull_step_explain(void *order);
 
 /* Read `manifest` into shared->manifest: digest, size, kind; of one that lists versions for

@@ -11,19 +11,17 @@
 #include "base/time.h"
 #include "node/common/registry.h"
 
-/* The only way out of a cell that fetches an image: a process in the machine's network that
- * accepts connections on sockets of the cell, one for each host that node.conf lists, and
- * carries bytes between it and that host.  Which host it is decides the socket, not what is
- * said on it, so that neither a job's text nor a registry's redirection leads elsewhere; TLS
- * goes through it from end to end.
+/* The only way out of a cell that fetches an image: a process in the machine's network that accepts
+ * connections on sockets of the cell, one for each host that node.conf lists, and carries bytes between it
+ * and that host.  The socket alone decides the host, not the bytes sent over it, so that neither a job's text
+ * nor a registry's redirection leads elsewhere; TLS passes through it from end to end.
  *
- * It is nobody, in the sandbox of bulkhead-fetch (fetch/sandbox.h), because it asks name
- * servers and is spoken to by strangers. */
+ * It runs as the user nobody, in the sandbox of bulkhead-fetch (fetch/sandbox.h), because it queries name
+ * servers and is reached by untrusted hosts. */
 
 enum { BH_RELAY_HOSTS_MAX = 40, BH_RELAY_DENY_MAX = 32, BH_RELAY_ERROR_MAX = 160 };
 
-/* In memory that it shares with its parent, who believes the amounts and holds the text
- * within bounds. */
+/* In memory that it shares with its parent, which believes the amounts and reads the text within bounds. */
 struct bh_relay_shared {
     _Atomic uint64_t limit_bytes; /* set by the parent: what may come in all */
     _Atomic uint64_t received_bytes;

@@ -1,11 +1,10 @@
-/* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a
- * layout into the store of the job's tenant, unless it is there.
+/* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a layout into the
+ * store of the job's tenant, unless it is there.
  *
- * This process is root and reads nothing that a stranger wrote: it makes a cell (unpack_sandbox.h)
- * and runs one step after the other in it, in children that are nobody.  Steps that read
- * the submitter's layout do so with his rights; umoci gets only what the steps before it
- * checked and wrote anew. What is whole is put in its place by one rename.  Whoever ends it
- * ends all of it.
+ * This process is root and reads nothing that a tenant or registry wrote: it makes a cell (unpack_sandbox.h)
+ * and runs one step after the other in it, in children that run as the user nobody.  Steps that read the
+ * submitter's layout have the submitter's rights; umoci gets only what the steps before it checked and wrote
+ * anew.  A complete image gets its name by one rename.  To end this process ends all of its steps.
  *
  * Standard output is the report: "DIGEST\n", or "!RC\nmessage\nhint\n". */
 
@@ -93,7 +92,8 @@ unpack_open_store(struct unpack *unpack, struct bh_err *err)
     unpack->store = open(options->store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (unpack->store < 0)
         return bh_err_errno(err, "open %s", options->store);
-    unpack->lock = openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unpack->lock =
+        openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (unpack->lock < 0)
         return bh_err_errno(err, "open the lock of %s", options->store);
     bh_path_format(unpack->folder, sizeof unpack->folder, "tmp-%" PRIu64, options->lease);
@@ -319,12 +319,12 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
 static bh_rc
 unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close)
-    int fd = open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    BH_AUTO(bh_fd_close) int fd = -1;
     off_t bytes = (off_t)options->scratch_bytes;
+    bh_rc rc = bh_file_open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600, &fd, err);
 
-    if (fd < 0)
-        return bh_err_errno(err, "scratch: create %s", options->scratch);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
     if (!bh_disk_leaves_space(fd, options->scratch_bytes)) {
         bh_err_set(err, BH_QUOTA, "scratch: %" PRIu64 " MiB would fill the node's disk",
                    options->scratch_bytes >> 20);

@@ -22,8 +22,8 @@ struct bh_unpack_runner {
     struct bh_unpack_progress reported;
 };
 
-/* Run one to its end; as_submitter: with the submitter's rights to their files.  What it told is an
- * error when it failed; BH_FULL: it was killed. */
+/* Run one to its end; as_submitter: with the submitter's rights to their files.  When it failed, its report
+ * is the error; BH_FULL: it was killed. */
 BH_MUST_USE bh_rc bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as_submitter,
                                 struct bh_err *err);
 

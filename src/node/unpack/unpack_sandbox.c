@@ -73,7 +73,7 @@ sandbox_put_program(int fd, const char *place, struct bh_err *err)
 {
     char from[BH_PROC_PATH_MAX];
     BH_AUTO(bh_fd_close)
-    int made = fd < 0 ? -1 : open(place, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    int made = fd < 0 ? -1 : open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 
     if (fd < 0)
         return BH_OK;
@@ -220,7 +220,7 @@ sandbox_write_map(pid_t pid, const char *file, uint32_t base, uint32_t submitter
     return BH_OK;
 }
 
-/* Its end; meanwhile who watches it looks. */
+/* Wait for its end; meanwhile call its watcher. */
 static void
 unpack_sandbox_await(const struct bh_unpack_sandbox_child *child, pid_t pid, int *ret_status)
 {

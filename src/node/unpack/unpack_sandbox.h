@@ -7,11 +7,10 @@
 
 #include "base/err.h"
 
-/* Where an image is unpacked: a mount namespace with this machine's programs, read-only,
- * and one folder that can be written, without a network; and in it children that are root
- * of a user namespace of their own, which is nobody on this machine.  A child has the
- * system call filter of jobs, cannot mount, cannot make a device, and dies with its parent.
- */
+/* Where an image is unpacked: a mount namespace with this machine's programs, read-only, and one folder that
+ * can be written, without a network.  Its children are root of a user namespace of their own, which is the
+ * user nobody on this machine.  A child has the system call filter of jobs, cannot mount, cannot make a
+ * device, and dies with its parent. */
 
 #define BH_UNPACK_SANDBOX_STAGE "/stage"     /* the folder, within */
 #define BH_UNPACK_SANDBOX_TOOL "/tool"       /* a program that is added */
@@ -25,8 +24,8 @@ struct bh_unpack_sandbox {
 };
 BH_MUST_USE bh_rc bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *err);
 
-/* What a child may be besides the 65536 ids from `base`: the submitter, as whom it looks at
- * his files, numbered BH_UNPACK_SANDBOX_SUBMITTER there.  UINT32_MAX: nobody. */
+/* The user a child may be besides the 65536 ids from `base`: the submitter, to read their files, numbered
+ * BH_UNPACK_SANDBOX_SUBMITTER there.  UINT32_MAX: none. */
 enum { BH_UNPACK_SANDBOX_IDS = 65536, BH_UNPACK_SANDBOX_SUBMITTER = 70000 };
 enum { BH_UNPACK_SANDBOX_FD = 3 }; /* the one descriptor that it inherits */
 struct bh_unpack_sandbox_child {

@@ -104,7 +104,7 @@ unpack_steps_write_file(const char *path, const void *bytes, size_t length, stru
     return fd < 0 ? bh_err_errno(err, "create %s", path) : bh_fd_write_all(fd, bytes, length, err);
 }
 
-/* A document of ours as a blob. */
+/* Write a document that Bulkhead made as a blob. */
 static bh_rc
 steps_write_blob(const struct staging *staging, const struct bh_buf *text, struct bh_image_blob *ret_blob,
                  struct bh_err *err)
@@ -166,10 +166,8 @@ steps_stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
     bh_rc rc = bh_oci_layout_open(&staging->order->layout, layer, &from, err);
 
     bh_path_format(path, sizeof path, LAYOUT "/blobs/sha256/%s", diff_id);
-    if (rc == BH_OK) {
-        to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        rc = to < 0 ? bh_err_errno(err, "create %s", path) : BH_OK;
-    }
+    if (rc == BH_OK)
+        rc = bh_file_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600, &to, err);
     request.from_fd = from;
     request.to_fd = to;
     if (rc == BH_OK)
@@ -230,7 +228,7 @@ bh_unpack_tool(void *self)
                                         LAYOUT ":" TAG, STAGE "/rootfs", NULL };
     static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" STAGE "/tmp", "TMPDIR=" STAGE "/tmp",
                                        NULL };
-    int log = open(STAGE "/log", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int log = open(STAGE "/log", O_RDWR | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0600);
     struct bh_process_options options = {
         .program = BH_UNPACK_SANDBOX_TOOL,
         .argv = argv,
@@ -249,7 +247,7 @@ bh_unpack_explain(void *self)
 {
     struct bh_unpack_order *order = self;
     BH_AUTO(bh_fd_close)
-    int fd = open(STAGE "/log", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(STAGE "/log", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char tail[LOG_TAIL + 1], *line;
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
     ssize_t n = size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;

@@ -6,15 +6,15 @@
 #include "image/document.h"
 #include "image/oci_layout.h"
 
-/* The steps of unpacking an image, each in a child of its own within the cell (unpack_sandbox.h).
- * What they tell stands in memory that they share with their parent, who believes none of
- * it but the amounts, and holds texts within bounds. */
+/* The steps of unpacking an image, each in a child of its own within the cell (unpack_sandbox.h).  Their
+ * results are in memory that they share with their parent, which believes only the amounts, and copies texts
+ * within bounds. */
 
 struct bh_unpack_shared {
     bh_rc rc;
     struct bh_err err;
     struct bh_image_blob manifest; /* by bh_unpack_resolve, or pull_steps.h */
-    bool resolved;                 /* that is one, and no index any more */
+    bool resolved;                 /* that is a manifest, and no longer an index */
     uint64_t total_bytes;          /* of its configuration and layers, as it says */
     _Atomic uint64_t read_bytes;   /* of these, by bh_unpack_stage */
     uint64_t bytes;                /* of the layers' archives, by bh_unpack_stage */
@@ -35,8 +35,8 @@ struct bh_unpack_order {
 /* Find the manifest.  With the submitter's rights. */
 int bh_unpack_resolve(void *order);
 
-/* Check the manifest that was found, its configuration and its layers; write to the stage a
- * layout of plain archives, with documents of our own, and the configuration. */
+/* Check the manifest that was found, its configuration and its layers; write to the stage a layout of plain
+ * archives, with documents that Bulkhead makes, and the configuration. */
 int bh_unpack_stage(void *order);
 
 /* Become umoci, which unpacks that layout to rootfs of the stage. */

@@ -14,7 +14,7 @@
 #include "node/sandbox/process.h"
 #include "node/verify/verify_fence.h"
 
-#define TRESPASS_AGAIN (100 * BH_NS_PER_MS) /* who trespasses is killed, and soon gone */
+#define TRESPASS_AGAIN (100 * BH_NS_PER_MS) /* a trespassing job is killed, and soon gone */
 
 /* ---- telling ---- */
 

@@ -7,10 +7,10 @@
 /* Isolation checks of running leases, and what follows from them for the lease alone
  * (node/sandbox/evidence.h).
  *
- * One that is inconclusive takes the lease its verified grade at once.  It is checked again after
- * verify_retry_ms of node.conf, three times; then it is stopped where its boundary needs the
- * grade.  One that fails ends the lease.  One that is inconclusive for another lease's trespass
- * changes nothing, and is made again when that one is gone.  The job's people are notified of each change. */
+ * After an inconclusive check the lease's isolation level is no longer verified.  It is checked again after
+ * verify_retry_ms of node.conf, three times; then it is stopped where its boundary needs the level.  A failed
+ * check ends the lease.  A check that is inconclusive because another lease trespasses changes nothing, and
+ * is repeated when that lease has ended.  The job's submitter is notified of each change. */
 
 /* Check a lease now and act on it, with each check in `ret_report`.  False: it has no process 1
  * that could be inspected, because it ends or has not begun; nothing follows then.  `job` may be
@@ -24,7 +24,7 @@ void bh_lease_check_adopt(struct bh_job *job);
 /* End those that were charged with a trespass (trespass.h). */
 void bh_lease_check_charged(struct bh_node *node);
 
-/* Do what is due for a lease, and tell what is untold. */
+/* Do what is due for a lease, and send its pending notices. */
 void bh_lease_check_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
 
 /* Monotonic; when bh_lease_check_tick has something to do, or 0. */

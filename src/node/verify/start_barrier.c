@@ -19,7 +19,7 @@
 #include "node/verify/verify.h"
 #include "node/verify/verify_fence.h"
 
-#define POLL_INTERVAL (20 * BH_NS_PER_MS) /* where nobody calls: what an earlier node has started */
+#define POLL_INTERVAL (20 * BH_NS_PER_MS) /* where no call comes: for jobs that an earlier node started */
 #define RECHECK_INTERVAL (200 * BH_NS_PER_MS)
 
 void

@@ -6,12 +6,11 @@
 /* The start barrier: before a job's command begins, its sandbox is inspected from outside
  * (node/sandbox/isolation_checks.h).
  *
- * bulkhead-init, when everything about it stands as it will for the job, waits for a signal.  The
- * node inspects, and lets it go, or ends it (node/sandbox/evidence.h says what else follows).  So no lease
- * ever runs in a sandbox that was not inspected.  An inspection that is inconclusive is made three
- * times more; then the job does not start.  A start is answered when that is over: its record says
- * that the checks passed.  After a crash of the node the wait goes on until the next one has
- * inspected. */
+ * bulkhead-init, once all its properties are as they will be for the job, waits for a signal.  The node
+ * inspects it, and lets it start or ends it (node/sandbox/evidence.h says what else follows).  So no lease
+ * ever runs in a sandbox that was not inspected.  An inconclusive inspection is repeated three times; then
+ * the job does not start.  A start is answered after the inspection: its record says that the checks passed.
+ * After a crash of the node the job waits until the next node has inspected it. */
 
 /* node->barrier_fd is readable: some process 1 waits, so those that were not inspected yet are. */
 void bh_start_barrier_notified(struct bh_node *node);

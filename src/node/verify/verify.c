@@ -59,7 +59,7 @@ bh_verify_free(struct bh_verify *verify)
 
 /* ---- the probe's sandbox ---- */
 
-/* A partition that nobody has: the probe is lent it, as a job would be.  NULL: there is none. */
+/* A partition that no lease has: the probe is lent it, as a job would be.  NULL: there is none. */
 static const struct bh_node_partition *
 verify_find_idle_partition(const struct bh_node *node)
 {
@@ -73,16 +73,19 @@ verify_find_idle_partition(const struct bh_node *node)
     return NULL;
 }
 
-/* What the probe gets of the machine to reach for: a file that anybody may read, the node
- * itself, its socket, and a socket without a path. */
+/* The machine's objects that the probe tries to reach: a file that every user may read, the node itself, its
+ * socket, and a socket without a path. */
 static void
 verify_make_canaries(struct bh_node *node)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
+    BH_AUTO(bh_fd_close) int file = -1;
     char path[BH_NODE_PATH_MAX];
+    struct bh_err err;
 
     bh_path_format(path, sizeof path, "%s/canary", node->conf.run_dir);
-    bh_fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (bh_file_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644, &file, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "canary"), BH_ERRLOG(&err));
     if (node->verify->canary >= 0)
         return;
     node->verify->canary = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -129,7 +132,7 @@ verify_name_device(struct bh_arena *arena)
     return bh_arena_printf(arena, "--device=%" PRIu64, (uint64_t)st.st_dev);
 }
 
-/* The order that a job's START would be, of a tenant that trusts nobody. */
+/* The order that a job's START would be, of a tenant that trusts no other. */
 static bh_rc
 verify_make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena,
                   struct bh_msg_start *ret_start, struct bh_err *err)
@@ -437,7 +440,7 @@ verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *c
 
     bh_verify_assert(verify);
     if (verify->asked_count == BH_VERIFY_ASKED_MAX)
-        return; /* who asked hears nothing and may ask again */
+        return; /* the caller gets no answer and may ask again */
     verify->asked_count++;
     *asked = (struct bh_verify_asked){ .request = request,
                                        .lease = lease,

@@ -3,16 +3,15 @@
 
 #include "node/core/node.h"
 
-/* Whether jobs are isolated on this machine: tried by bulkhead-probe, in a sandbox made
- * by the same code as every job's and inspected from outside like them.
+/* Whether jobs are isolated on this machine: tested by bulkhead-probe, in a sandbox made by the same code as
+ * every job's and inspected from outside in the same way.
  *
- * It is tried when the node starts, before anybody may connect; when the driver has changed; after
- * one in verify_sample starts of jobs; and when the daemon asks.  One try runs at a time, beside
- * the jobs; those asked for meanwhile wait.  When one fails, no GPU takes a new lease until a try
- * that was asked for passes; each lease that runs is checked for itself (node/verify/lease_check.h), and
- * ends only by its own checks.  One that is inconclusive is made again without being asked for
- * (node/verify/verify_retry.h), and closes the GPUs only where none has passed yet with this driver.
- * node/sandbox/evidence.h has the rules. */
+ * A check runs when the node starts, before any daemon may connect; when the driver has changed; after one in
+ * verify_sample starts of jobs; and when the daemon asks.  One check runs at a time, beside the jobs; those
+ * requested meanwhile wait.  When one fails, no GPU takes a new lease until a requested check passes; each
+ * lease that runs is checked separately (node/verify/lease_check.h), and ends only by its own checks.  A
+ * check that is inconclusive is repeated without a request (node/verify/verify_retry.h), and closes the GPUs
+ * only where none has passed yet with this driver. node/sandbox/evidence.h has the rules. */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);
 void bh_verify_free(struct bh_verify *verify); /* NULL is fine */

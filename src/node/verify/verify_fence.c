@@ -75,7 +75,7 @@ verify_fence_send(struct bh_node *node, const char *gpu, uint32_t fault, const c
     snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
     snprintf(health.why, sizeof health.why, "%s", why);
     bh_node_send(node, BH_MSG_HEALTH, &health);
-    node->sample_at = 0; /* the samples tell why */
+    node->sample_at = 0; /* the samples have the reason */
 }
 
 /* Those that do not answer are reported when they do again (node/partition/health.h). */

@@ -11,7 +11,7 @@ enum { BH_VERIFY_ASKED_MAX = 64 };
 
 struct bh_verify_asked {
     uint64_t request, lease;
-    bh_ns until; /* monotonic; an end of who trespasses is waited for until then */
+    bh_ns until; /* monotonic; how long to wait for the end of a trespassing job */
     char cause[16];
 };
 
@@ -22,12 +22,12 @@ struct bh_verify {
     bool started, killed;
     bool lease_gone; /* the one that was asked about ends, or does not run here */
     bh_ns until;     /* monotonic; it is killed, or given up when it was */
-    bh_ns check_at;  /* monotonic; not looked at before: somebody trespasses */
+    bh_ns check_at;  /* monotonic; not inspected before: a trespassing lease ends first */
     uint64_t tries;
     uint32_t starts;              /* of jobs, since the last sample */
     char driver[40];              /* at the last try */
     char passed_driver[40];       /* at the last that held */
-    int canary;                   /* abstract socket that nobody inside may reach */
+    int canary;                   /* abstract socket that no process inside may reach */
     struct bh_report own, report; /* of the probe and its sandbox; and all that is answered */
     struct bh_msg_verdict unsent; /* checks are the report's */
     bool has_unsent;
@@ -51,7 +51,8 @@ void bh_verify_fence_close_all(struct bh_node *node, enum bh_isolation isolation
 /* Only a try that was inconclusive is made again unasked, as long as none has failed. */
 void bh_verify_fence_plan(struct bh_node *node, bool failed, const char *why);
 
-/* After a try that passed; `asked`: somebody who may asked for it. */
+/* After a check that passed; `asked`: it was requested for the whole node, which lifts a failed one's fence.
+ */
 void bh_verify_fence_lift(struct bh_node *node, bool asked);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/test.h"
 
-/* The pauses between tries that showed nothing, in seconds; 0: it is left to somebody. */
+/* The pauses between inconclusive checks, in seconds; 0: only on request. */
 static void
 test_pauses(void **state)
 {

@@ -57,7 +57,7 @@ cuInit(unsigned int flags)
     return rc;
 }
 
-/* ---- from the driver's addresses to ours ---- */
+/* ---- from the driver's addresses to the shim's ---- */
 
 struct hook {
     const char *name;
@@ -201,8 +201,8 @@ entry_is_hooked_base(const char *symbol)
     return false;
 }
 
-/* Ours in the place of what the driver answered.  An ABI of a hooked call that this library
- * does not know is as good as missing: it would reserve memory that is not counted. */
+/* Put the shim's function in the place of the driver's answer.  An ABI of a hooked call that this library
+ * does not know counts as missing: it would reserve memory that is not counted. */
 static bool
 entry_stand_in(const char *symbol, void **function)
 {

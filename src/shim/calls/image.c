@@ -51,8 +51,8 @@ struct source {
     uintptr_t good_to; /* so far it is mapped; 0: not asked yet */
 };
 
-/* Is memory mapped from the image's first byte on to `end`?  What an image says of itself may
- * be anything: behind a gap there is somebody else's.  Asking touches nothing. */
+/* Whether memory is mapped from the image's first byte up to `end`.  An image's own sizes may be wrong:
+ * behind a gap lies other memory.  The question touches no memory. */
 static bool
 image_reaches(struct source *source, uintptr_t end)
 {

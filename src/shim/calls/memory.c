@@ -81,7 +81,7 @@ memory_pitch_of(unsigned int element_bytes)
     return pitch;
 }
 
-/* More than anybody has when they do not fit in a number. */
+/* More than any device has when the bytes do not fit in a number. */
 static uint64_t
 memory_bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
 {

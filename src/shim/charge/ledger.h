@@ -16,8 +16,8 @@ bh_ledger_ready(void)
     return bh_page_is_joined() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/* Reserve grains on a device; when the cap is reached, once more after pools gave back what
- * they keep without need.  SUCCESS or OUT_OF_MEMORY. */
+/* Reserve grains on a device; at the cap, again after pools gave back what they keep without need.  SUCCESS
+ * or OUT_OF_MEMORY. */
 CUresult bh_ledger_reserve(unsigned device, uint64_t grains);
 
 /* Note what an address holds.  What stood there belonged to memory that is gone, and is

@@ -43,8 +43,8 @@ connection_wait_readable(int fd, uint64_t until_ns)
     }
 }
 
-/* The descriptors that came, as many as have room; the kernel closes none of the rest for
- * us, so they are closed here. */
+/* Keep as many of the received descriptors as have room; the kernel does not close the rest, so they are
+ * closed here. */
 static unsigned
 connection_receive_descriptors(struct msghdr *message, int ret_fd[2])
 {

@@ -1,4 +1,4 @@
-/* The driver's own libcuda.so.1, behind ours (library.h). */
+/* The driver's own libcuda.so.1, behind the shim's (library.h). */
 #ifndef BH_SHIM_DRIVER_DRIVER_H
 #define BH_SHIM_DRIVER_DRIVER_H
 

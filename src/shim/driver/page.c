@@ -103,8 +103,8 @@ page_learn_devices(void)
 
 /* ---- joining and leaving ---- */
 
-/* A static program that loads us brings a second libc with us, which cannot start threads
- * there: neither we nor the driver could work. */
+/* A static program that loads the shim brings a second libc with it, which cannot start threads there:
+ * neither the shim nor the driver could work. */
 static bool
 page_is_static_program(void)
 {

@@ -37,8 +37,8 @@ enum {
     BH_RM_CLASS_DEVICE = 0x80,
 };
 
-/* NVOS21_PARAMETERS and NVOS64_PARAMETERS, told apart by their size; gvisor: frontend.go.
- * A new object's handle is chosen by either side, and stands here afterwards. */
+/* NVOS21_PARAMETERS and NVOS64_PARAMETERS, distinguished by their size; gvisor: frontend.go.  A new object's
+ * handle is chosen by either side, and stands here afterwards. */
 struct bh_rm_alloc {
     uint32_t client, parent, object, class;
     uint64_t params;
@@ -115,7 +115,7 @@ enum { BH_RM_HEAP_ALLOC = 2, BH_RM_HEAP_FREE = 3, BH_RM_HEAP_ALLOC_RANGE = 14 };
 #define BH_RM_ATTR_LOCATION (UINT32_C(3) << 25) /* 0: video memory */
 #define BH_RM_FLAG_VIRTUAL UINT32_C(0x00080000)
 
-/* NVOS54_PARAMETERS, and the control that tells a device's UUID: open: nvos.h and
+/* NVOS54_PARAMETERS, and the control that returns a device's UUID: open: nvos.h and
  * ctrl/ctrl2080/ctrl2080gpu.h */
 struct bh_rm_control {
     uint32_t client, object, command, flags;

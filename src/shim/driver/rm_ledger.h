@@ -1,8 +1,8 @@
-/* What the driver's library asked the kernel for: a second count of this process's video
- * memory, made below all calls of CUDA, for comparing alone.
+/* What the driver's library asked the kernel for: a second count of this process's video memory, made below
+ * all calls of CUDA, for comparing alone.
  *
- * It passes every call on as it is and books what went well; it refuses, changes and delays
- * nothing, and nothing of ours is decided by it. */
+ * It passes every call on unchanged and books the calls that succeeded; it refuses, changes and delays
+ * nothing, and nothing in the shim is decided by it. */
 #ifndef BH_SHIM_DRIVER_RM_LEDGER_H
 #define BH_SHIM_DRIVER_RM_LEDGER_H
 

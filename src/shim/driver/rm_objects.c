@@ -92,8 +92,8 @@ objects_stray_bit(uint64_t parent)
     return UINT64_C(1) << (parent * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
-/* The object of that name, and its life; NULL.  The row may come to be another's at any
- * time: its life tells. */
+/* The object of that name, and its life; NULL.  Another thread may reuse the row for another object at any
+ * time: its life shows that. */
 static struct objects_object *
 objects_find(uint64_t name, uint64_t *ret_life)
 {
@@ -189,7 +189,7 @@ objects_count(uint32_t device, uint64_t bytes)
         atomic_fetch_or(&state.table.devices, bit);
 }
 
-/* Its handle is gone; false: somebody else ended it. */
+/* Its handle is gone; false: another call ended it. */
 static bool
 objects_end(struct objects_object *object, uint64_t life)
 {

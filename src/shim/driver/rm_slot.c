@@ -175,8 +175,8 @@ take_slot(const struct module *module, void *_Atomic *slot, void *ours, void *_A
 
     if (there == ours)
         return true;
-    /* Not bound yet, it leads back into the library, and from there to the linker, which
-     * would write the slot: no call may come by that way any more. */
+    /* An unbound slot leads back into the library, and from there to the linker, which would write the slot:
+     * no call may take that way. */
     if (there != NULL && !slot_is_inside(module, (uintptr_t)there, 1))
         atomic_store(forward, there);
     return write_slot(module, slot, ours);

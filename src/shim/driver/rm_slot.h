@@ -9,17 +9,17 @@
 #include <stdatomic.h>
 
 struct bh_rm_slots {
-    unsigned taken;  /* hold `ours` now */
-    unsigned missed; /* could not be written: the library goes past `ours` there */
+    unsigned taken;  /* have the replacement now */
+    unsigned missed; /* could not be written: the library bypasses the replacement there */
 };
 
-/* Put `ours` into the slots for `name` of the library that dlopen gave as `library`.  Before
- * the first is written *forward becomes what the linker put there, unless it was never
- * asked: then it stays.  A slot that has `ours` counts as taken.  Pages that are read-only
+/* Put `ours`, the replacement, into the slots for `name` of the library that dlopen gave as `library`.
+ * Before the first is written, *forward becomes the function that the slot was bound to; a slot that was
+ * never bound leaves it as it is.  A slot that already has `ours` counts as taken.  Pages that are read-only
  * are writable for the one write, and read-only again.
  *
- * Nothing else may write these slots meanwhile but another call of this with the same
- * `ours`.  errno is kept. */
+ * Nothing else may write these slots meanwhile but another call of this with the same `ours`.  errno is
+ * kept. */
 struct bh_rm_slots bh_rm_slot_take(void *library, const char *name, void *ours, void *_Atomic *forward);
 
 #endif

@@ -11,7 +11,7 @@
 #include "shim/process/clock.h"
 
 #define LOOK_NS (2000 * BH_MS)
-enum { BUSY_OLD_S = 3 }; /* bulkhead-share does not measure any more */
+enum { BUSY_OLD_S = 3 }; /* bulkhead-share no longer measures */
 
 /* The first call puts them here; both mappings of one page are the same memory. */
 static const struct bh_share_limits *_Atomic limits;

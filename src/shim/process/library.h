@@ -1,8 +1,8 @@
-/* The library of the driver's that one of ours stands in front of: opened when a call first
- * needs it, and each of its calls found when it is first used.
+/* The driver's library that a library of the shim replaces: opened when a call first needs it, and each of
+ * its calls found when it is first used.
  *
- * It stands at BH_SHARE_DRIVER_DIR, outside the global scope: programs find ours.  No lock
- * is held while it is opened; two threads that come first both open it. */
+ * It lies at BH_SHARE_DRIVER_DIR, outside the global scope, so that programs find the shim's.  No lock is
+ * held while it is opened; two threads that come first both open it. */
 #ifndef BH_SHIM_PROCESS_LIBRARY_H
 #define BH_SHIM_PROCESS_LIBRARY_H
 
@@ -14,7 +14,7 @@
 struct bh_library {
     const char *path;
     const char *known;           /* a call that both have, */
-    void *own;                   /* and ours: that library must not be this one again */
+    void *own;                   /* and of the shim's library, which the opened one must not be */
     const char *const *names;    /* in the order of the slots */
     void *absent, *lacking;      /* what answers without the library, and without the call */
     void (*ready)(void *opened); /* called before any other call, perhaps twice; or NULL */

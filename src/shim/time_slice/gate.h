@@ -57,8 +57,8 @@ void bh_gate_idle(uint32_t slice);
 /* Wait until no thread is inside that came in before the time slice ended. */
 void bh_gate_clear(void);
 
-/* The last word of the helper: for so long there has been no connection that compute runs
- * freely; or somebody is there. */
+/* The helper's last report: the connection has been down for so long that compute runs freely; or a
+ * bulkhead-share is connected again. */
 void bh_gate_orphaned(bool orphaned);
 
 static inline void

@@ -29,12 +29,21 @@ process_program(const struct bh_process_options *options)
 static void
 process_reset_signals(void)
 {
-    /* As the kernel has it: SIG_DFL, no flags, no mask.  The C library's sigaction() refuses the two
-     * signals that it keeps for itself, which a caller may have been started with ignored. */
+    /* As the kernel has it: the handler, flags, restorer, mask; zeros are SIG_DFL.  The C library's
+     * sigaction() refuses the signals that it keeps for itself, which a caller may have been started with
+     * ignored. */
     static const unsigned long usual[8];
 
-    for (int number = 1; number < NSIG; number++)
+    for (int number = 1; number < NSIG; number++) {
+        unsigned long found[8] = { 0 };
+        bool is_the_librarys = number >= __SIGRTMIN && number < SIGRTMIN;
+
+        /* Its handlers serve a change of user in a child that has threads (of a sanitizer). */
+        if (is_the_librarys && syscall(SYS_rt_sigaction, number, NULL, found, NSIG / 8) == 0
+            && found[0] != (unsigned long)SIG_IGN)
+            continue;
         syscall(SYS_rt_sigaction, number, usual, NULL, NSIG / 8); /* SIGKILL and SIGSTOP refuse */
+    }
 }
 
 static void

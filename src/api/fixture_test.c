@@ -202,6 +202,13 @@ fixture_last_signed(void *self)
     return (struct bh_signed){ 0 };
 }
 
+static bh_rc
+fixture_audit_keys(void *self, struct bh_buf *ret_keys, struct bh_err *err)
+{
+    bh_buf_puts(ret_keys, "site+00000000+AQ==\n");
+    return BH_OK;
+}
+
 static bool
 fixture_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json)
 {
@@ -240,6 +247,7 @@ static const struct bh_owner_ops fixture_owner = {
     .commits = fixture_commits,
     .tally = fixture_tally,
     .last_signed = fixture_last_signed,
+    .audit_keys = fixture_audit_keys,
     .log_path = fixture_log_path,
     .verdict = fixture_verdict,
 };

@@ -220,7 +220,7 @@ const Proof = (() => {
   async function check({ proof, keys, shown }, done = () => {}) {
     if (!globalThis.crypto?.subtle) throw new Refusal("key", "This browser has no WebCrypto here.", false);
     const trusted = await parseKeys(keys);
-    done("key", `The verifier key is of ${trusted[0].name}.`);
+    done("key", `It is a key of ${trusted[0].name}, with the id ${hex(trusted[0].id)}.`);
     const { leaf, index, path, checkpoint } = parseProof(proof);
     if (index !== shown.index || !equal(leaf, encoder.encode(shown.leaf)))
       throw new Refusal("proof", `The proof is of a different record than the one on this page, ${shown.index}.`);
@@ -332,7 +332,8 @@ const Proof = (() => {
     const pasted = place.querySelector("textarea").value.trim();
     const seen = recall(); // before the server is asked: what it sends is not older
     const { proof } = await fetchJson(`${location.pathname}?json=proof`);
-    const checkpoint = await Proof.check({ proof, keys: pasted || place.dataset.keys, shown }, (...held) => put("good", ...held));
+    const keys = pasted || (await fetchJson("/audit?json=log")).keys;
+    const checkpoint = await Proof.check({ proof, keys, shown }, (...held) => put("good", ...held));
     if (seen) {
       try {
         await Proof.compare(seen, checkpoint, askConsistency);

@@ -130,6 +130,30 @@ error(struct bh_buf *out)
     bh_error_page(out, &(struct bh_error_view){ nobody, 404 });
 }
 
+/* To one who is signed in, with the navigation. */
+static void
+pages_put_error(struct bh_buf *out, uint32_t status)
+{
+    struct bh_error_view view = { ada, status };
+
+    view.frame.sees = 1u << BH_SECTION_OVERVIEW | 1u << BH_SECTION_ACCOUNT;
+    view.frame.narrow = true;
+    bh_error_page(out, &view);
+}
+
+#define ERROR_PAGE(status)                                                                                   \
+    static void error_##status(struct bh_buf *out)                                                           \
+    {                                                                                                        \
+        pages_put_error(out, status);                                                                        \
+    }
+ERROR_PAGE(400)
+ERROR_PAGE(403)
+ERROR_PAGE(404)
+ERROR_PAGE(405)
+ERROR_PAGE(429)
+ERROR_PAGE(500)
+ERROR_PAGE(503)
+
 static void
 error_unknown(struct bh_buf *out)
 {
@@ -159,6 +183,13 @@ static const struct {
     { "totp", totp },
     { "codes", codes },
     { "error", error },
+    { "error_400", error_400 },
+    { "error_403", error_403 },
+    { "error_404", error_404 },
+    { "error_405", error_405 },
+    { "error_429", error_429 },
+    { "error_500", error_500 },
+    { "error_503", error_503 },
     { "error_unknown", error_unknown },
     { "signed_out", signed_out },
 };

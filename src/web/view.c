@@ -86,6 +86,7 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
     bh_page_who(page, &frame);
     frame.section = views[view].section;
     frame.live = true;
+    frame.proofs = view == BH_SITE_VIEW_RECORD;
     bh_page_headers(page->reply, 200, true);
     html = bh_frame_begin(&page->reply->body, &frame);
     view_put_command(&html, &views[view], id);
@@ -93,7 +94,7 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
         const struct bh_api_response *response = &replies->responses[i];
 
         call.data = response->json ? bh_json_root(response->json) : NULL;
-        if (bh_panel_is_seen(response))
+        if (bh_panel_is_seen(replies->panels[i], response))
             bh_panel_put(&html, &call, replies->panels[i], response);
     }
     bh_frame_end(&html, &frame);
@@ -107,8 +108,25 @@ view_is_there(const struct view_replies *replies, const char *id)
     uint32_t seen = 0;
 
     for (uint32_t i = 0; i < replies->count; i++)
-        seen += bh_panel_is_seen(&replies->responses[i]);
-    return seen > 0 && (!id[0] || bh_panel_is_seen(&replies->responses[0]));
+        seen += bh_panel_is_seen(replies->panels[i], &replies->responses[i]);
+    return seen > 0 && (!id[0] || bh_panel_is_seen(replies->panels[0], &replies->responses[0]));
+}
+
+/* What the API says to all of it where it answers to nothing; else 0: there is something to show. */
+static uint32_t
+view_failure(const struct view_replies *replies)
+{
+    uint32_t status = 0;
+
+    for (uint32_t i = 0; i < replies->count; i++) {
+        const struct bh_api_response *response = &replies->responses[i];
+
+        if (bh_api_response_is_ok(response))
+            return 0;
+        if (status == 0 && (response->status == 429 || response->status >= 500))
+            status = response->status;
+    }
+    return status;
 }
 
 static void
@@ -119,6 +137,8 @@ view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
     view_ask(page, view, id, &replies);
     if (replies.responses[0].status == 401)
         bh_page_require_sign_in(page);
+    else if (view_failure(&replies))
+        bh_page_error(page, view_failure(&replies));
     else if (!view_is_there(&replies, id))
         bh_page_error(page, 404);
     else

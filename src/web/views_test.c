@@ -122,11 +122,9 @@ views_address(enum bh_site_view view, char text[256])
     BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = 256 };
     static const struct {
         const char *begin, *sample;
-    } samples[] = { { "/jobs/", "1" },
-                    { "/gpus/", "GPU-1bd7ab2e-68fb-5ff7-a349-1d1db48e1912" },
-                    { "/nodes/", "vm" },
-                    { "/tenants/", "acme/vision" },
-                    { "", "1" } };
+    } samples[] = { { "/jobs/", "1" },   { "/gpus/", "GPU-1bd7ab2e-68fb-5ff7-a349-1d1db48e1912" },
+                    { "/nodes/", "vm" }, { "/tenants/", "acme/vision" },
+                    { "/audit/", "1" },  { "", "1" } };
     size_t i = 0;
 
     while (strncmp(addresses[view], samples[i].begin, strlen(samples[i].begin)) != 0)
@@ -197,6 +195,13 @@ static const struct {
     { "not there: left out", "/", "/v1/nodes", 404, 200, "!id=\"nodes\"" },
     { "out of order: said", "/", "/v1/nodes", 503, 200, "unavailable: the store is &lt;full&gt;" },
     { "too often: said", "/", "/v1/nodes", 429, 200, "unavailable: the store" },
+    { "searched by what is not there: said", "/audit", "/v1/records", 404, 200, "the store is &lt;full&gt;" },
+    { "searched wrongly: said", "/audit", "/v1/records", 400, 200,
+      "<p class=\"notice bad\" role=\"alert\">" },
+    { "the only thing is out of order", "/keys", "/v1/keys", 503, 503, "Unavailable" },
+    { "the only thing is asked too often", "/keys", "/v1/keys", 429, 429, "Too many requests" },
+    { "the proof is not to be seen: left out", "/audit/1", "/v1/records/1/proof", 404, 200, "!id=\"proof\"" },
+    { "the record is not to be seen", "/audit/1", "/v1/records/1", 404, 404, "!id=\"proof\"" },
     { "the object is not there", "/jobs/1", "/v1/jobs/1", 404, 404, "!train" },
     { "the object is not the caller's to see", "/jobs/1", "/v1/jobs/1", 403, 404, "!train" },
     { "the session is over", "/jobs/1", "/v1/jobs/1", 401, 303, "" },

@@ -78,6 +78,47 @@ records_actor_of(const struct records *r, struct bh_slice leaf, struct record_te
     return &texts->actor;
 }
 
+/* Of what belongs to no tenant. */
+static const char *
+records_site_name(const struct bh_directory *dir, const char *type, uint32_t id)
+{
+    const struct bh_dir_principal *principal = NULL;
+    const struct bh_dir_gpu *gpu = NULL;
+    const struct bh_dir_sku *sku = NULL;
+
+    if (strcmp(type, "principal") == 0)
+        principal = bh_directory_principal(dir, (bh_principal_id){ id });
+    else if (strcmp(type, "gpu") == 0)
+        gpu = bh_directory_gpu(dir, (bh_gpu_id){ id });
+    else if (strcmp(type, "sku") == 0)
+        sku = bh_directory_sku(dir, (bh_sku_id){ id });
+    return principal ? principal->name : gpu ? gpu->uuid : sku ? sku->name : NULL;
+}
+
+/* What the directory calls the object, where the caller may know. */
+static const char *
+records_object_name(const struct records *r, struct bh_slice leaf)
+{
+    const struct bh_directory *dir = r->call->dir;
+    struct bh_slice object;
+    char memory[TEXT_SIZE];
+    const char *type;
+    uint32_t id;
+
+    if (!bh_slice_get(leaf, "obj", &object))
+        return NULL;
+    type = records_text_of(object, "type", memory);
+    id = (uint32_t)records_number_in(object, "id");
+    if (!type || id == 0)
+        return NULL;
+    if (strcmp(type, "tenant") == 0 && (r->visible.all || bh_visible_has(&r->visible, id))) {
+        const struct bh_dir_tenant *tenant = bh_directory_tenant(dir, (bh_tenant_id){ id });
+
+        return tenant ? tenant->path : NULL;
+    }
+    return r->visible.all ? records_site_name(dir, type, id) : NULL;
+}
+
 /* A part of the leaf as it is; without text: it has none. */
 static struct bh_slice
 records_part_of(struct bh_slice leaf, const char *key)
@@ -201,6 +242,7 @@ records_put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64
         .count = records_number_in(leaf, "count"),
         .decision = records_decision_of(leaf),
         .object = records_part_of(leaf, "obj"),
+        .object_name = records_object_name(r, leaf),
         .order = records_number_in(leaf, "order"),
         .outcome = bh_record_outcome(leaf, texts.outcome),
         .phase = records_text_of(leaf, "phase", texts.phase),

@@ -1,0 +1,221 @@
+/* Receipts of scrubs: how memory was cleaned before it passed on; and the keys that texts are sealed with. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "identity/form.h"
+#include "web/panel.h"
+#include "web/show.h"
+
+static void
+receipts_put_input(struct bh_html *html, const struct bh_panel_call *call, const char *label,
+                   const char *name)
+{
+    bh_html_open(html, "div");
+    bh_frame_input(html, &(struct bh_input){ .id = name,
+                                             .label = label,
+                                             .name = name,
+                                             .autocomplete = "off",
+                                             .value = bh_page_field(call->page, name),
+                                             .length_max = 60,
+                                             .optional = true });
+    bh_html_close(html, "div");
+}
+
+void
+bh_panel_find_receipts(struct bh_html *html, const struct bh_panel_call *call)
+{
+    bh_frame_search(html, "/receipts");
+    receipts_put_input(html, call, "Job, by its number", "job");
+    receipts_put_input(html, call, "GPU, by its UUID", "gpu");
+    bh_html_open(html, "div");
+    bh_frame_button(html, NULL, "Search");
+    bh_html_close(html, "div");
+    bh_html_close(html, "form");
+}
+
+/* Whose memory it was since it was last clean. */
+static void
+receipts_put_from(struct bh_html *html, bh_json_value receipt)
+{
+    bh_json_value list = bh_json_get(receipt, "from");
+
+    if (bh_json_count(list) == 0)
+        bh_html_text(html, "none");
+    for (size_t i = 0; i < bh_json_count(list); i++) {
+        bh_json_value from = bh_json_at(list, i);
+        const char *tenant = bh_show_text_of(from, "tenant");
+
+        bh_html_text(html, i ? ", " : "");
+        if (bh_json_get(from, "job")) {
+            bh_show_tenant(html, tenant);
+            bh_html_text(html, " job ");
+            bh_show_job(html, bh_show_number_of(from, "job"));
+        } else {
+            bh_html_text(html, tenant);
+        }
+    }
+}
+
+static void
+receipts_put_to(struct bh_html *html, bh_json_value receipt)
+{
+    uint64_t job = bh_show_number_of(receipt, "job");
+
+    bh_html_text(html, bh_show_text_of(receipt, "tenant"));
+    if (job == 0)
+        return;
+    bh_html_text(html, " job ");
+    bh_show_job(html, job);
+}
+
+/* "fill of 9.8 GiB, 64 samples": what was done, and what was found. */
+static void
+receipts_put_scrub(struct bh_html *html, bh_json_value receipt)
+{
+    uint64_t residue = bh_show_number_of(receipt, "residue"),
+             unfilled = bh_show_number_of(receipt, "unfilled");
+    char text[96];
+
+    bh_html_text(html, bh_show_text_of(receipt, "method"));
+    bh_html_text(html, ", ");
+    bh_show_mib(html, bh_show_number_of(receipt, "bytes") >> 20);
+    snprintf(text, sizeof text,
+             ", %" PRIu64 " samples, %" PRIu64 " held something before, %" PRIu64 " not filled",
+             bh_show_number_of(receipt, "samples"), residue, unfilled);
+    bh_html_text(html, text);
+}
+
+static void
+receipts_put_row(struct bh_html *html, bh_json_value receipt)
+{
+    char number[24];
+
+    snprintf(number, sizeof number, "%" PRIu64, bh_show_number_of(receipt, "record"));
+    bh_html_open(html, "tr");
+    bh_html_open(html, "td");
+    bh_show_link(html, "/audit/", number, number);
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_time(html, bh_show_number_of(receipt, "ended_ns"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_gpu(html, bh_show_text_of(receipt, "gpu"));
+    bh_html_text(html, " ");
+    bh_html_text(html, bh_show_text_of(receipt, "profile"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    receipts_put_from(html, receipt);
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    receipts_put_to(html, receipt);
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_state(html, bh_show_text_of(receipt, "result"));
+    bh_html_text(html, bh_show_text_of(receipt, "why")[0] ? ": " : "");
+    bh_html_text(html, bh_show_text_of(receipt, "why"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    receipts_put_scrub(html, receipt);
+    bh_html_close(html, "td");
+    bh_html_close(html, "tr");
+}
+
+static void
+receipts_put_next(struct bh_html *html, const struct bh_panel_call *call)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
+    const char *next = bh_show_text_of(call->data, "next");
+
+    bh_buf_puts(&address, "/receipts");
+    bh_form_put(&address, "after", next);
+    if (bh_page_field(call->page, "job")[0])
+        bh_form_put(&address, "job", bh_page_field(call->page, "job"));
+    if (bh_page_field(call->page, "gpu")[0])
+        bh_form_put(&address, "gpu", bh_page_field(call->page, "gpu"));
+    if (!next[0] || !bh_buf_text(&address))
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "pages");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", bh_buf_text(&address));
+    bh_html_text(html, "Newer");
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
+}
+
+void
+bh_panel_receipts(struct bh_html *html, const struct bh_panel_call *call)
+{
+    static const char *const columns[] = { "Record", "When",   "Partition", "Memory of",
+                                           "For",    "Result", "Scrub",     NULL };
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    if (bh_json_count(list) == 0) {
+        bh_html_element(html, "p", NULL,
+                        "No receipt that you may see. One is written each time that memory passes to another "
+                        "tenant.");
+        return;
+    }
+    bh_html_element(html, "p", "note",
+                    "Oldest first. The record has the digest of the receipt: it proves it.");
+    bh_show_table(html, "Receipts", columns);
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        receipts_put_row(html, bh_json_at(list, i));
+    bh_show_table_end(html);
+    receipts_put_next(html, call);
+}
+
+/* ---- keys ---- */
+
+static void
+keys_put_row(struct bh_html *html, bh_json_value key)
+{
+    const char *tenant = bh_show_text_of(key, "tenant"), *month = bh_show_text_of(key, "month");
+    char object[40];
+
+    bh_html_open(html, "tr");
+    bh_html_open(html, "td");
+    snprintf(object, sizeof object, "key/%" PRIu64, bh_show_number_of(key, "id"));
+    bh_show_search(html, "object", object, object + 4);
+    bh_html_close(html, "td");
+    bh_show_cell(html, bh_show_text_of(key, "kind"));
+    bh_html_open(html, "td");
+    if (strcmp(tenant, "*") == 0)
+        bh_html_text(html, "the site");
+    else
+        bh_show_tenant(html, tenant);
+    bh_html_close(html, "td");
+    bh_show_cell(html, month[0] ? month : "all");
+    bh_html_open(html, "td");
+    bh_show_time(html, bh_show_number_of(key, "created_ns"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_html_text(html, bh_show_text_of(key, "state"));
+    if (bh_show_number_of(key, "shredded_ns")) {
+        bh_html_text(html, " ");
+        bh_show_time(html, bh_show_number_of(key, "shredded_ns"));
+    }
+    bh_html_close(html, "td");
+    bh_html_close(html, "tr");
+}
+
+void
+bh_panel_keys(struct bh_html *html, const struct bh_panel_call *call)
+{
+    static const char *const columns[] = { "Key", "Kind", "Tenant", "Month", "Made", "State", NULL };
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    bh_html_element(html, "p", "note",
+                    "Texts of people are sealed with these. Destroying one erases its texts for good, and "
+                    "leaves the log as it is: bulkhead key shred TENANT.");
+    if (bh_json_count(list) == 0) {
+        bh_html_element(html, "p", NULL, "There is no key yet: one is made with the first text.");
+        return;
+    }
+    bh_show_table(html, "Keys", columns);
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        keys_put_row(html, bh_json_at(list, i));
+    bh_show_table_end(html);
+}

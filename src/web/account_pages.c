@@ -107,7 +107,15 @@ pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_element(html, "h2", NULL, "API tokens");
     if (view->token_count == 0)
-        bh_html_element(html, "p", NULL, "None. Create one on the command line: bulkhead token create.");
+        bh_html_element(html, "p", NULL, "There is none: no program acts for you.");
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_text(html, "A program acts for you with a token: ");
+    bh_html_element(html, "code", NULL, "bulkhead token create --note NAME --lifetime 30d");
+    bh_html_text(html, " shows its secret once. You yourself sign in with ");
+    bh_html_element(html, "code", NULL, "bulkhead login");
+    bh_html_text(html, ", which makes a session.");
+    bh_html_close(html, "p");
     bh_html_open(html, "ul");
     for (uint32_t i = 0; i < view->token_count; i++) {
         const struct bh_token_view *token = &view->tokens[i];

@@ -35,6 +35,21 @@ bh_panel_find_receipts(struct bh_html *html, const struct bh_panel_call *call)
     bh_html_close(html, "form");
 }
 
+/* A tenant and, where it is known, its job.  What stands for tenants that the reader may not know has a
+ * blank, or is "unknown". */
+static void
+receipts_put_holder(struct bh_html *html, const char *tenant, uint64_t job)
+{
+    if (strchr(tenant, ' ') || strcmp(tenant, "unknown") == 0)
+        bh_html_text(html, tenant);
+    else
+        bh_show_tenant(html, tenant);
+    if (job == 0)
+        return;
+    bh_html_text(html, " job ");
+    bh_show_job(html, job);
+}
+
 /* Whose memory it was since it was last clean. */
 static void
 receipts_put_from(struct bh_html *html, bh_json_value receipt)
@@ -42,48 +57,36 @@ receipts_put_from(struct bh_html *html, bh_json_value receipt)
     bh_json_value list = bh_json_get(receipt, "from");
 
     if (bh_json_count(list) == 0)
-        bh_html_text(html, "none");
+        bh_html_text(html, "no tenant");
     for (size_t i = 0; i < bh_json_count(list); i++) {
         bh_json_value from = bh_json_at(list, i);
         const char *tenant = bh_show_text_of(from, "tenant");
 
         bh_html_text(html, i ? ", " : "");
-        if (bh_json_get(from, "job")) {
-            bh_show_tenant(html, tenant);
-            bh_html_text(html, " job ");
-            bh_show_job(html, bh_show_number_of(from, "job"));
-        } else {
-            bh_html_text(html, tenant);
-        }
+        receipts_put_holder(html, tenant, bh_show_number_of(from, "job"));
     }
 }
 
-static void
-receipts_put_to(struct bh_html *html, bh_json_value receipt)
-{
-    uint64_t job = bh_show_number_of(receipt, "job");
-
-    bh_html_text(html, bh_show_text_of(receipt, "tenant"));
-    if (job == 0)
-        return;
-    bh_html_text(html, " job ");
-    bh_show_job(html, job);
-}
-
-/* "fill of 9.8 GiB, 64 samples": what was done, and what was found. */
+/* What was done, and what was found where it was read back. */
 static void
 receipts_put_scrub(struct bh_html *html, bh_json_value receipt)
 {
-    uint64_t residue = bh_show_number_of(receipt, "residue"),
-             unfilled = bh_show_number_of(receipt, "unfilled");
+    uint64_t bytes = bh_show_number_of(receipt, "bytes"), samples = bh_show_number_of(receipt, "samples");
     char text[96];
 
     bh_html_text(html, bh_show_text_of(receipt, "method"));
-    bh_html_text(html, ", ");
-    bh_show_mib(html, bh_show_number_of(receipt, "bytes") >> 20);
+    if (bytes > 0) {
+        bh_html_text(html, " of ");
+        bh_show_mib(html, bytes >> 20);
+    }
+    bh_html_text(html, "; ");
+    if (samples == 0) {
+        bh_show_unavailable(html, "nothing was read back");
+        return;
+    }
     snprintf(text, sizeof text,
-             ", %" PRIu64 " samples, %" PRIu64 " held something before, %" PRIu64 " not filled",
-             bh_show_number_of(receipt, "samples"), residue, unfilled);
+             "%" PRIu64 " samples: %" PRIu64 " held something before, %" PRIu64 " not as filled", samples,
+             bh_show_number_of(receipt, "residue"), bh_show_number_of(receipt, "unfilled"));
     bh_html_text(html, text);
 }
 
@@ -109,7 +112,7 @@ receipts_put_row(struct bh_html *html, bh_json_value receipt)
     receipts_put_from(html, receipt);
     bh_html_close(html, "td");
     bh_html_open(html, "td");
-    receipts_put_to(html, receipt);
+    receipts_put_holder(html, bh_show_text_of(receipt, "tenant"), bh_show_number_of(receipt, "job"));
     bh_html_close(html, "td");
     bh_html_open(html, "td");
     bh_show_state(html, bh_show_text_of(receipt, "result"));

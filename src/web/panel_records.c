@@ -95,6 +95,12 @@ bh_panel_log(struct bh_html *html, const struct bh_panel_call *call)
     bh_html_element(html, "p", "note",
                     "This server shows the key. A copy of audit.vkey from elsewhere shows whether the server "
                     "changed it, and a checkpoint kept elsewhere whether it cut the log.");
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "pages");
+    bh_show_link(html, "/", "receipts", "Receipts of scrubs");
+    if (bh_json_get(call->data, "records")) /* by the same right: on the whole site */
+        bh_show_link(html, "/", "keys", "Keys of sealed texts");
+    bh_html_close(html, "p");
 }
 
 /* ---- the search ---- */

@@ -7,6 +7,7 @@
 #include "web/headers.h"
 #include "web/panel.h"
 #include "web/question.h"
+#include "web/show.h"
 
 enum { PANELS_A_VIEW_MAX = 16, TEXT_MAX = 512 };
 
@@ -53,6 +54,28 @@ view_put_command(struct bh_html *html, const struct view *view, const char *id)
     bh_html_close(html, "p");
 }
 
+/* A person with a password alone: who learns it has the account. */
+static void
+view_put_nudge(struct bh_html *html, struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response account = bh_page_call(page, BH_GET, "/v1/account", NULL);
+    bh_json_value root = account.json ? bh_json_root(account.json) : NULL;
+
+    if (!bh_api_response_is_ok(&account) || !bh_show_truth_of(root, "password")
+        || bh_show_truth_of(root, "totp") || bh_json_count(bh_json_get(root, "passkeys")) > 0)
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "notice");
+    bh_html_text(html, "Your account has a password alone: a person who learns it has your account. ");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", "/account");
+    bh_html_text(html, "Add a second factor");
+    bh_html_close(html, "a");
+    bh_html_text(html, "; a passkey is the safest.");
+    bh_html_close(html, "p");
+}
+
 /* ---- the whole ---- */
 
 struct view_replies {
@@ -89,6 +112,8 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
     frame.proofs = view == BH_SITE_VIEW_RECORD;
     bh_page_headers(page->reply, 200, true);
     html = bh_frame_begin(&page->reply->body, &frame);
+    if (view == BH_SITE_VIEW_OVERVIEW)
+        view_put_nudge(&html, page);
     view_put_command(&html, &views[view], id);
     for (uint32_t i = 0; i < replies->count; i++) {
         const struct bh_api_response *response = &replies->responses[i];

@@ -336,7 +336,8 @@ static const struct row rows[] = {
       .api_body = ACCOUNT,
       .status = 200,
       .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
-               ";GET /v1/sessions Bearer " SESSION ";",
+               ";GET /v1/sessions Bearer " SESSION ";"
+               "GET /v1/whoami Bearer " SESSION ";",
       .body = "key ring" },
     { .name = "tokens that work, and one's own",
       .path = "/account",
@@ -347,7 +348,8 @@ static const struct row rows[] = {
                   "\"weekly\",\"principal\":\"ada\",\"state\":\"revoked\"}]}",
       .status = 200,
       .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
-               ";GET /v1/sessions Bearer " SESSION ";",
+               ";GET /v1/sessions Bearer " SESSION ";"
+               "GET /v1/whoami Bearer " SESSION ";",
       .body = "<strong>nightly</strong>" },
     { .name = "but no others",
       .path = "/account",
@@ -358,7 +360,8 @@ static const struct row rows[] = {
                   "\"nightly\",\"principal\":\"ada\",\"state\":\"revoked\"}]}",
       .status = 200,
       .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
-               ";GET /v1/sessions Bearer " SESSION ";",
+               ";GET /v1/sessions Bearer " SESSION ";"
+               "GET /v1/whoami Bearer " SESSION ";",
       .body = "nightly",
       .not_body = true },
     { .name = "the account of a session that is over",
@@ -460,7 +463,8 @@ static const struct row rows[] = {
       .api_status = 200,
       .api_body = "{\"recovery\":[\"ABCD-EFGH\"]}",
       .status = 200,
-      .asked = "POST /v1/account/recovery Bearer " SESSION ";",
+      .asked = "POST /v1/account/recovery Bearer " SESSION ";"
+               "GET /v1/whoami Bearer " SESSION ";",
       .body = "<li>ABCD-EFGH</li>" },
     { .name = "a new authenticator app",
       .method = BH_POST,
@@ -470,7 +474,8 @@ static const struct row rows[] = {
       .api_status = 200,
       .api_body = "{\"address\":\"otpauth://totp/a?secret=AB\",\"secret\":\"AB\"}",
       .status = 200,
-      .asked = "POST /v1/account/totp Bearer " SESSION ";",
+      .asked = "POST /v1/account/totp Bearer " SESSION ";"
+               "GET /v1/whoami Bearer " SESSION ";",
       .body = "data:image/svg+xml" },
     { .name = "its first code",
       .method = BH_POST,
@@ -498,7 +503,8 @@ static const struct row rows[] = {
       .api_status = 201,
       .api_body = "{\"recovery\":[\"ABCD-EFGH\"]}",
       .status = 200,
-      .asked = "POST /v1/account/passkeys {} Bearer " SESSION ";",
+      .asked = "POST /v1/account/passkeys {} Bearer " SESSION ";"
+               "GET /v1/whoami Bearer " SESSION ";",
       .body = "<li>ABCD-EFGH</li>" },
     { .name = "a passkey more",
       .method = BH_POST,
@@ -515,6 +521,7 @@ static const struct row rows[] = {
       .cookie = SIGNED_IN,
       .form = "&old=a&password=bbbbbbbbbbbb&repeated=cccccccccccc",
       .status = 400,
+      .asked = "GET /v1/whoami Bearer " SESSION ";",
       .body = "The two passwords differ." },
     { .name = "a new password",
       .method = BH_POST,

@@ -203,7 +203,7 @@ fixture_last_signed(void *self)
 }
 
 static bh_rc
-fixture_audit_keys(void *self, struct bh_buf *ret_keys, struct bh_err *err)
+fixture_log_keys(const char *folder, struct bh_buf *ret_keys, struct bh_err *err)
 {
     bh_buf_puts(ret_keys, "site+00000000+AQ==\n");
     return BH_OK;
@@ -247,7 +247,6 @@ static const struct bh_owner_ops fixture_owner = {
     .commits = fixture_commits,
     .tally = fixture_tally,
     .last_signed = fixture_last_signed,
-    .audit_keys = fixture_audit_keys,
     .log_path = fixture_log_path,
     .verdict = fixture_verdict,
 };
@@ -560,6 +559,7 @@ bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES])
                                       .keys = f->keys,
                                       .crypto = &bh_crypto_openssl,
                                       .version = "test",
+                                      .log_keys = fixture_log_keys,
                                       .job_uid_first = 100000,
                                       .now = fixture_now,
                                       .silence_ns = 50 * BH_NS_PER_MS };

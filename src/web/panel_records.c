@@ -1,4 +1,4 @@
-/* The audit log: how far it goes, what a reader searches, and the records that match. */
+/* A search in the audit log: its form, and the records that match. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,104 +9,10 @@
 #include "web/record.h"
 #include "web/show.h"
 
-enum { TEXT_MAX = 160 };
-
-/* ---- the log ---- */
-
-static void
-log_put_count(struct bh_html *html, const char *name, uint64_t count)
-{
-    bh_show_fact_begin(html, name);
-    bh_html_u64(html, count);
-    bh_show_fact_end(html);
-}
-
-static void
-log_put_checkpoint(struct bh_html *html, const struct bh_panel_call *call)
-{
-    bh_ns at = bh_show_number_of(call->data, "signed_ns");
-    uint64_t size = bh_show_number_of(call->data, "size");
-    char text[TEXT_MAX];
-
-    bh_show_fact_begin(html, "Newest checkpoint");
-    if (size == 0) {
-        bh_show_unavailable(html, "none was signed yet");
-    } else {
-        snprintf(text, sizeof text, "of %" PRIu64 " records", size);
-        bh_show_link(html, "/v1/log/", "checkpoint", text);
-    }
-    bh_show_fact_end(html);
-    bh_show_fact_begin(html, "Signed");
-    if (at == 0) {
-        bh_show_unavailable(html, "not since the daemon started");
-    } else {
-        bh_show_time(html, at);
-        bh_html_text(html, ", ");
-        bh_show_span(html, call->now > at ? call->now - at : 0);
-        bh_html_text(html, " ago");
-    }
-    bh_show_fact_end(html);
-}
-
-/* A vkey a line: NAME+ID+KEY. */
-static void
-log_put_keys(struct bh_html *html, const char *keys)
-{
-    bh_show_fact_begin(html, "Verifier key");
-    for (const char *at = keys; *at;) {
-        size_t length = strcspn(at, "\n");
-        char line[TEXT_MAX * 2];
-
-        snprintf(line, sizeof line, "%.*s", (int)length, at);
-        bh_html_element(html, "code", NULL, line);
-        at += length + (at[length] == '\n');
-        if (*at)
-            bh_html_text(html, " and before it ");
-    }
-    bh_show_fact_end(html);
-}
-
-static void
-log_put_minimum(struct bh_html *html, uint64_t minimum)
-{
-    char text[TEXT_MAX];
-
-    if (minimum == 0) {
-        bh_show_fact(html, "Pruned", "nothing: every record since the first is there");
-        return;
-    }
-    snprintf(text, sizeof text,
-             "records below %" PRIu64 ": their hashes are kept here, they are in the folder of the pruning",
-             minimum);
-    bh_show_fact(html, "Pruned", text);
-}
-
-void
-bh_panel_log(struct bh_html *html, const struct bh_panel_call *call)
-{
-    bh_html_open(html, "dl");
-    bh_html_attr(html, "class", "facts");
-    if (bh_json_get(call->data, "records"))
-        log_put_count(html, "Records", bh_show_number_of(call->data, "records"));
-    log_put_checkpoint(html, call);
-    log_put_minimum(html, bh_show_number_of(call->data, "minimum"));
-    log_put_keys(html, bh_show_text_of(call->data, "keys"));
-    bh_html_close(html, "dl");
-    bh_html_element(html, "p", "note",
-                    "This server shows the key. A copy of audit.vkey from elsewhere shows whether the server "
-                    "changed it, and a checkpoint kept elsewhere whether it cut the log.");
-    bh_html_open(html, "p");
-    bh_html_attr(html, "class", "pages");
-    bh_show_link(html, "/", "receipts", "Receipts of scrubs");
-    if (bh_json_get(call->data, "records")) /* by the same right: on the whole site */
-        bh_show_link(html, "/", "keys", "Keys of sealed texts");
-    bh_html_close(html, "p");
-}
-
 /* ---- the search ---- */
 
 static void
-find_put_input(struct bh_html *html, const struct bh_panel_call *call, const char *label, const char *name)
+records_put_input(struct bh_html *html, const struct bh_panel_call *call, const char *label, const char *name)
 {
     bh_html_open(html, "div");
     bh_frame_input(html, &(struct bh_input){ .id = name,
@@ -120,7 +26,7 @@ find_put_input(struct bh_html *html, const struct bh_panel_call *call, const cha
 }
 
 static void
-find_put_decision(struct bh_html *html, const char *chosen)
+records_put_decision(struct bh_html *html, const char *chosen)
 {
     static const struct {
         const char *value, *label;
@@ -150,14 +56,14 @@ void
 bh_panel_find_records(struct bh_html *html, const struct bh_panel_call *call)
 {
     bh_frame_search(html, "/audit");
-    find_put_input(html, call, "Verb, as job.submit", "verb");
-    find_put_input(html, call, "Actor: name or number", "actor");
-    find_put_input(html, call, "Tenant and below it", "tenant");
-    find_put_input(html, call, "Object, as job/7", "object");
-    find_put_decision(html, bh_page_field(call->page, "decision"));
-    find_put_input(html, call, "Since, as 2h, or a UTC moment", "since");
-    find_put_input(html, call, "Until", "until");
-    find_put_input(html, call, "Id of a request, token or text", "text");
+    records_put_input(html, call, "Verb, as job.submit", "verb");
+    records_put_input(html, call, "Actor: name or number", "actor");
+    records_put_input(html, call, "Tenant and below it", "tenant");
+    records_put_input(html, call, "Object, as job/7", "object");
+    records_put_decision(html, bh_page_field(call->page, "decision"));
+    records_put_input(html, call, "Since, as 2h, or a UTC moment", "since");
+    records_put_input(html, call, "Until", "until");
+    records_put_input(html, call, "Id of a request, token or text", "text");
     bh_html_open(html, "div");
     bh_frame_button(html, NULL, "Search");
     bh_html_open(html, "a");

@@ -278,7 +278,7 @@ static const struct {
 };
 
 static void
-error_put_link(struct bh_html *html, const char *path, const char *text)
+pages_put_link(struct bh_html *html, const char *path, const char *text)
 {
     bh_html_open(html, "a");
     bh_html_attr(html, "href", path);
@@ -301,10 +301,10 @@ bh_error_page(struct bh_buf *out, struct bh_error_view *view)
     bh_html_open(&html, "p");
     bh_html_attr(&html, "class", "pages");
     if (view->frame.account) {
-        error_put_link(&html, "/", "Overview");
-        error_put_link(&html, "/account", "Your account");
+        pages_put_link(&html, "/", "Overview");
+        pages_put_link(&html, "/account", "Your account");
     } else {
-        error_put_link(&html, "/signin", "Sign in");
+        pages_put_link(&html, "/signin", "Sign in");
     }
     bh_html_close(&html, "p");
     bh_frame_end(&html, &view->frame);

@@ -154,6 +154,16 @@ view_failure(const struct view_replies *replies)
     return status;
 }
 
+/* Who may see nothing of the site, for want of a role or of a second factor, still has an account. */
+static void
+view_refuse(struct bh_page *page, enum bh_site_view view)
+{
+    if (view == BH_SITE_VIEW_OVERVIEW)
+        bh_page_redirect(page, "/account", BH_NOTICE_NONE);
+    else
+        bh_page_error(page, 404);
+}
+
 static void
 view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
 {
@@ -165,7 +175,7 @@ view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
     else if (view_failure(&replies))
         bh_page_error(page, view_failure(&replies));
     else if (!view_is_there(&replies, id))
-        bh_page_error(page, 404);
+        view_refuse(page, view);
     else
         view_put(page, view, id, &replies);
     for (uint32_t i = 0; i < replies.count; i++)

@@ -231,7 +231,7 @@ bh_rc
 bh_log_show(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    const struct bh_owner *owner = &call->api->options.owner;
+    const struct bh_api_options *options = &call->api->options;
     BH_AUTO(bh_buf_fini) struct bh_buf keys = { .max = LOG_KEYS_MAX };
     struct bh_visible visible;
     uint64_t minimum, last = 0;
@@ -243,7 +243,7 @@ bh_log_show(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = log_find_newest(call, 0, &newest, err);
     if (rc == BH_OK)
-        rc = owner->ops->audit_keys(owner->self, &keys, err);
+        rc = options->log_keys(options->log_folder, &keys, err);
     if (rc != BH_OK)
         return rc;
     rc = store->ops->last_record(store->self, &last, err);
@@ -253,7 +253,8 @@ bh_log_show(struct bh_call *call, struct bh_err *err)
                   .records = !visible.all  ? (uint64_t)BH_UNSET
                              : rc == BH_OK ? last + 1
                                            : 0,
-                  .signed_ns = owner->ops->last_signed(owner->self).at_ns, .size = newest.size);
+                  .signed_ns = options->owner.ops->last_signed(options->owner.self).at_ns,
+                  .size = newest.size);
     return BH_OK;
 }
 

@@ -392,27 +392,29 @@ records_read_time(void *self, uint64_t seq, const char *text, size_t length)
     return false;
 }
 
-/* The first record of low .. high that is not before the time, by halving: times never go back.  `high`
- * where all are. */
+struct records_range {
+    uint64_t low, high; /* its first record, and the first behind it */
+};
+
+/* Narrow the range to `low`, its first record that is not before the time, by halving: times never go back.
+ * It is the end of the range where all are. */
 static bh_rc
-records_find_moment(const struct records *r, uint64_t ns, uint64_t low, uint64_t high, uint64_t *ret,
-                    struct bh_err *err)
+records_find_moment(const struct records *r, uint64_t ns, struct records_range *range, struct bh_err *err)
 {
     const struct bh_store *store = &r->call->api->options.store;
 
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
+    while (range->low < range->high) {
+        uint64_t middle = range->low + (range->high - range->low) / 2;
         struct records_moment moment = { 0 };
         bh_rc rc = store->ops->list_records(store->self, middle, middle, records_read_time, &moment, err);
 
         if (rc != BH_OK)
             return rc;
         if (!moment.found || moment.ts_ns < ns)
-            low = middle + 1;
+            range->low = middle + 1;
         else
-            high = middle;
+            range->high = middle;
     }
-    *ret = low;
     return BH_OK;
 }
 
@@ -420,14 +422,20 @@ records_find_moment(const struct records *r, uint64_t ns, uint64_t low, uint64_t
 static bh_rc
 records_bound_times(struct records *r, uint64_t total, uint64_t *first, struct bh_err *err)
 {
+    struct records_range since, until;
     bh_rc rc = BH_OK;
 
     if (r->end > total)
         r->end = total;
-    if (r->filter.since_ns > 0 && *first < r->end)
-        rc = records_find_moment(r, r->filter.since_ns, *first, r->end, first, err);
-    if (rc == BH_OK && r->filter.until_ns != UINT64_MAX && *first < r->end)
-        rc = records_find_moment(r, r->filter.until_ns, *first, r->end, &r->end, err);
+    since = (struct records_range){ *first, r->end };
+    if (r->filter.since_ns > 0)
+        rc = records_find_moment(r, r->filter.since_ns, &since, err);
+    until = (struct records_range){ since.low, r->end };
+    if (rc == BH_OK && r->filter.until_ns != UINT64_MAX) {
+        rc = records_find_moment(r, r->filter.until_ns, &until, err);
+        r->end = until.low;
+    }
+    *first = since.low;
     return rc;
 }
 

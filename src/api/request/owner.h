@@ -236,8 +236,6 @@ struct bh_owner_ops {
     /* What was counted since then (api/documents/tally.h). */
     void (*tally)(void *self, uint64_t ret_tally[BH_TALLIES]);
     struct bh_signed (*last_signed)(void *self);
-    /* Append the keys that the audit log is verified with, as audit.vkey has them.  Failures of the file. */
-    bh_rc (*audit_keys)(void *self, struct bh_buf *ret_keys, struct bh_err *err);
     /* Whether a request may be tried.  BH_BUG: it, or others like it, failed an assert lately. */
     bh_rc (*admit)(void *self, const struct bh_work *work, struct bh_err *err);
     /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */

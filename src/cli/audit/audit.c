@@ -224,13 +224,23 @@ audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **js
     return folder ? bh_audit_exported(folder, number, json, err) : bh_cli_fetch(cli, path, json, err);
 }
 
+static bh_rc
+audit_describe(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
+    bh_rc rc;
+
+    if (bh_cli_print_document(cli, value, &rc, err))
+        return rc;
+    bh_view_describe(&out, value, 0);
+    return bh_output_write(&out, err);
+}
+
 bh_rc
 bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
 {
-    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *text = cli->args->arguments[0];
-    bh_json_value record;
     uint64_t number;
     bh_rc rc = bh_parse_u64(text, &number, err);
 
@@ -239,13 +249,18 @@ bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
     rc = audit_find_record(cli, number, &json, err);
     if (rc != BH_OK)
         return rc;
-    record = bh_json_root(json);
-    if (bh_json_number(bh_json_get(record, "seq"), UINT64_MAX) != number)
+    if (bh_json_number(bh_json_get(bh_json_root(json), "seq"), UINT64_MAX) != number)
         return bh_err_set(err, BH_CONFLICT, "there is a different record in the place of %" PRIu64, number);
-    if (bh_cli_print_document(cli, record, &rc, err))
-        return rc;
-    bh_view_describe(&out, record, 0);
-    return bh_output_write(&out, err);
+    return audit_describe(cli, bh_json_root(json), err);
+}
+
+bh_rc
+bh_cli_audit_log(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/log", &json, err);
+
+    return rc == BH_OK ? audit_describe(cli, bh_json_root(json), err) : rc;
 }
 
 bh_rc

@@ -285,14 +285,6 @@ owner_port_last_signed(void *self)
 }
 
 static bh_rc
-owner_port_audit_keys(void *self, struct bh_buf *ret_keys, struct bh_err *err)
-{
-    struct bh_owner_thread *owner = self;
-
-    return bh_journal_read_keys(owner->core->config->state_dir, ret_keys, err);
-}
-
-static bh_rc
 owner_port_admit(void *self, const struct bh_work *work, struct bh_err *err)
 {
     struct bh_owner_thread *owner = self;
@@ -325,7 +317,6 @@ static const struct bh_owner_ops port_ops = {
     .commits = owner_port_commits,
     .tally = owner_port_tally,
     .last_signed = owner_port_last_signed,
-    .audit_keys = owner_port_audit_keys,
     .log_path = owner_port_log_path,
     .admit = owner_port_admit,
 };

@@ -130,7 +130,7 @@ account_handler_is_over(struct bh_page *page, const struct bh_api_response *resp
     if (response->status != 401 || response->step_up)
         return false;
     bh_page_sign_out(page);
-    bh_page_redirect(page, "/signin", BH_NOTICE_NONE);
+    bh_page_redirect(page, "/signin", BH_NOTICE_SESSION_OVER);
     return true;
 }
 

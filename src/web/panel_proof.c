@@ -19,7 +19,6 @@ proof_put_leaf(struct bh_html *html, bh_json_value proof)
         "it: names are from its tables, reasons and texts are unsealed.");
     bh_html_open(html, "pre");
     bh_html_attr(html, "id", "leaf");
-    bh_html_attr(html, "tabindex", "0");
     bh_html_text(html, bh_show_text_of(proof, "leaf"));
     bh_html_close(html, "pre");
 }
@@ -133,7 +132,6 @@ proof_put_commands(struct bh_html *html, bh_json_value proof)
              "python3 tools/verify_audit.py --proof %" PRIu64 ".tlog-proof --vkey audit.vkey",
              index, index);
     bh_html_open(html, "pre");
-    bh_html_attr(html, "tabindex", "0");
     bh_html_text(html, text);
     bh_html_close(html, "pre");
     bh_html_element(html, "p", "note",

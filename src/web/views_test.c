@@ -47,11 +47,17 @@ views_fixture_path(const char *path, char *ret, size_t size)
         *at = *at == '/' ? '_' : *at;
 }
 
+/* How the last question about records said that they be ordered. */
+static char order_asked[16];
+
 static void
 views_answer(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     char path[1024];
+    const char *order = strcmp(request->path, "/v1/records") == 0 ? request->query(request, "order") : NULL;
 
+    if (order)
+        snprintf(order_asked, sizeof order_asked, "%s", order);
     reply->status = 200;
     if (refused.path && strcmp(refused.path, request->path) == 0) {
         reply->status = refused.status;
@@ -225,6 +231,39 @@ refused_questions(void **state)
     BH_CHECK_DONE();
 }
 
+static const struct {
+    const char *name, *value; /* a parameter of the page's address */
+    const char *order;        /* what the API is asked for */
+    const char *part;         /* of the page, or with '!' in front not of it */
+} searches[] = {
+    { "verb", "job.submit", "newest", "<a href=\"/audit?verb=job.submit&amp;before=4\">Older</a>" },
+    { "verb", "job.submit", "newest", "!>Newer<" },
+    { "verb", "\"><script>", "newest", "value=\"&quot;&gt;&lt;script&gt;\"" },
+    { "before", "50", "newest", "<a href=\"/audit?after=49&amp;order=oldest\">Newer</a>" },
+    { "before", "no number", "newest", "!>Newer<" },
+    { "order", "oldest", "oldest", "<a href=\"/audit?after=4&amp;order=oldest\">Newer</a>" },
+    { "order", "oldest", "oldest", "!>Older<" },
+    { "decision", "deny", "newest", "<option value=\"deny\" selected>denied</option>" },
+};
+
+static void
+searches_keep_what_was_asked(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(searches); i++) {
+        bool absent = searches[i].part[0] == '!';
+        struct bh_reply reply;
+
+        parameter_name = searches[i].name;
+        parameter_value = searches[i].value;
+        views_get("/audit", COOKIE, &reply);
+        parameter_name = NULL;
+        BH_CHECK_STR(searches[i].value, order_asked, searches[i].order);
+        BH_CHECK(searches[i].part, !strstr(bh_buf_text(&reply.body), searches[i].part + absent) == absent);
+        bh_buf_fini(&reply.body);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Strangers are sent to sign in, whatever the page and whether or not it is there. */
 static void
 strangers(void **state)
@@ -244,9 +283,8 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_pages),
-        cmocka_unit_test(twins),
-        cmocka_unit_test(refused_questions),
+        cmocka_unit_test(whole_pages),       cmocka_unit_test(twins),
+        cmocka_unit_test(refused_questions), cmocka_unit_test(searches_keep_what_was_asked),
         cmocka_unit_test(strangers),
     };
 

@@ -158,14 +158,14 @@ records_put_pages(struct bh_html *html, const struct bh_panel_call *call)
 
 /* Newest first, also where the API lists them the other way around. */
 static void
-records_put_rows(struct bh_html *html, bh_json_value list, bool reversed)
+records_put_rows(struct bh_html *html, const char *caption, bh_json_value list, bool reversed)
 {
     static const char *const columns[] = {
         "Record", "When", "Who", "What", "Object", "Tenant", "Result", NULL
     };
     size_t count = bh_json_count(list);
 
-    bh_show_table(html, "Records", columns);
+    bh_show_table(html, caption, columns);
     for (size_t i = 0; i < count; i++)
         bh_record_put_row(html, bh_json_at(list, reversed ? count - 1 - i : i));
     bh_show_table_end(html);
@@ -178,7 +178,7 @@ bh_panel_records(struct bh_html *html, const struct bh_panel_call *call)
     bool oldest = strcmp(bh_page_field(call->page, "order"), "oldest") == 0;
 
     if (bh_json_count(list) > 0)
-        records_put_rows(html, list, oldest);
+        records_put_rows(html, "Records", list, oldest);
     else if (bh_json_get(call->data, "next"))
         bh_html_element(html, "p", NULL,
                         "None of the 100,000 records that were looked at match. Go on to look further.");
@@ -189,13 +189,25 @@ bh_panel_records(struct bh_html *html, const struct bh_panel_call *call)
     records_put_pages(html, call);
 }
 
-void
-bh_panel_record_neighbors(struct bh_html *html, const struct bh_panel_call *call)
-{
-    bh_json_value list = bh_json_get(call->data, "items");
+/* ---- beside one of them ---- */
 
+static void
+records_put_neighbors(struct bh_html *html, const char *caption, bh_json_value list)
+{
     if (bh_json_count(list) == 0)
         bh_html_element(html, "p", NULL, "There is none that you may see.");
     else
-        records_put_rows(html, list, false);
+        records_put_rows(html, caption, list, false);
+}
+
+void
+bh_panel_records_before(struct bh_html *html, const struct bh_panel_call *call)
+{
+    records_put_neighbors(html, "Records before it", bh_json_get(call->data, "items"));
+}
+
+void
+bh_panel_records_after(struct bh_html *html, const struct bh_panel_call *call)
+{
+    records_put_neighbors(html, "Records after it", bh_json_get(call->data, "items"));
 }

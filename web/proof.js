@@ -146,10 +146,10 @@ const Proof = (() => {
 
   // ---- proofs ----
 
-  function parsePath(lines) {
-    const hashes = lines.map(decode64);
+  function parsePath(step, lines) {
+    const hashes = Array.isArray(lines) ? lines.map((line) => decode64(String(line))) : [null];
     if (hashes.length > HASHES_MAX || hashes.some((hash) => hash?.length !== 32))
-      throw new Refusal("proof", "The hashes of the proof are not lines of 32 bytes in base 64.");
+      throw new Refusal(step, "The hashes of the proof are not lines of 32 bytes in base 64.");
     return hashes;
   }
 
@@ -160,7 +160,7 @@ const Proof = (() => {
     const index = match && number(match[1]), end = lines.indexOf("", 3);
     if (lines[0] !== FIRST_LINE || !leaf || leaf.length === 0 || index === null || end < 0)
       throw new Refusal("proof", `This is no proof: it has no first line "${FIRST_LINE}", no record or no index.`);
-    return { leaf, index, path: parsePath(lines.slice(3, end)), checkpoint: readCheckpoint(lines.slice(end + 1).join("\n")) };
+    return { leaf, index, path: parsePath("proof", lines.slice(3, end)), checkpoint: readCheckpoint(lines.slice(end + 1).join("\n")) };
   }
 
   // The way up from a node: its number and that of the last one, level by level (RFC 9162, 2.1.3.2).
@@ -234,14 +234,14 @@ const Proof = (() => {
     return checkpoint;
   }
 
-  // A checkpoint that was checked, and the one that was seen before: "same", "newer", or "older" with what
-  // the log lacks now.  `ask(old, new)` fetches the hashes, in base 64.
+  // Whether the log of a checkpoint that was checked continues that of the one which was seen before.
+  // `ask(old, new)` fetches the hashes, in base 64.
   async function compare(seen, present, ask) {
     if (seen.origin !== present.origin)
       throw new Refusal("consistency", `The log was ${seen.origin} when this browser saw it last; now it is ${present.origin}.`);
     if (seen.size > present.size)
       throw new Refusal("consistency", `The log went back: this browser saw ${seen.size} records signed, now there are ${present.size}.`);
-    const hashes = seen.size < present.size ? parsePath(await ask(seen.size, present.size)) : [];
+    const hashes = seen.size < present.size ? parsePath("consistency", await ask(seen.size, present.size)) : [];
     await checkConsistency(seen, present, hashes);
   }
 

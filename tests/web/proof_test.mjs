@@ -28,7 +28,7 @@ function answerOf({ proof, leaf, index }) {
   return { proof, keys: answers.keys, shown: { index: Number(index), leaf } };
 }
 
-const base = answers.proofs.find((p) => p.proof.split("\n").indexOf("", 3) - 3 >= 5); // with five hashes or more
+const base = answers.proofs.find((p) => p.index > 2 && p.proof.split("\n").indexOf("", 3) - 3 >= 5); // with five hashes or more
 const another = answers.proofs.find((p) => p.index !== base.index);
 const origin = answers.keys.split("+")[0];
 
@@ -178,6 +178,8 @@ async function compares() {
     report(await say(older, proof.hashes.slice(1)) === "consistency", "nor without a hash");
     report(await say(older, [...proof.hashes, proof.hashes[0]]) === "consistency", "nor with a hash more");
     report(await say(older, []) === "consistency", "nor with none");
+    for (const wrong of [undefined, "AAAA", [7], ["AAAA"], Array(65).fill(proof.hashes[0])])
+      report(await say(older, wrong ?? null) === "consistency", `nor with ${JSON.stringify(wrong)?.slice(0, 20)} for hashes`);
     for (const at of proof.hashes.keys())
       report(await say(older, proof.hashes.map((hash, n) => (n === at ? flip(hash, 9) : hash))) === "consistency", `nor with one bit of hash ${at}`);
   }

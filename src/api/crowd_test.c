@@ -55,6 +55,9 @@ static const struct request {
     { BH_OP_TOKEN_LIST, "/v1/tokens", NULL, NULL, 0 },
     { BH_OP_RECORD_LIST, "/v1/records", NULL, NULL, 0 },
     { BH_OP_CHECKPOINT_LIST, "/v1/checkpoints", NULL, NULL, 0 }, /* public, as is the log's size */
+    { BH_OP_RECORD_LIST, "/v1/records", "order=newest", NULL, 0 },
+    { BH_OP_RECORD_GET, "/v1/records/0", NULL, NULL, 0 },
+    { BH_OP_LOG_SHOW, "/v1/log", NULL, NULL, 0 },
     { BH_OP_RECORD_PROOF, "/v1/records/0/proof", NULL, NULL, 503 },
     { BH_OP_CONSISTENCY, "/v1/consistency", "old=1&new=1", NULL, 0 },
     { BH_OP_WHATIF, "/v1/whatif", NULL,

@@ -202,6 +202,13 @@ fixture_last_signed(void *self)
     return (struct bh_signed){ 0 };
 }
 
+static bh_rc
+fixture_log_keys(const char *folder, struct bh_buf *ret_keys, struct bh_err *err)
+{
+    bh_buf_puts(ret_keys, "site+00000000+AQ==\n");
+    return BH_OK;
+}
+
 static bool
 fixture_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json)
 {
@@ -552,6 +559,7 @@ bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES])
                                       .keys = f->keys,
                                       .crypto = &bh_crypto_openssl,
                                       .version = "test",
+                                      .log_keys = fixture_log_keys,
                                       .job_uid_first = 100000,
                                       .now = fixture_now,
                                       .silence_ns = 50 * BH_NS_PER_MS };

@@ -31,6 +31,7 @@ static const struct parameter {
     { "now", NULL, NULL },
     { "from", NULL, NULL },     { "prune", NULL, NULL },  { "revision", NULL, NULL },
     { "size", NULL, NULL },     { "to", NULL, NULL },
+    { "before", NULL, NULL },   { "order", NULL, NULL },
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },
     { "until", NULL, NULL },    { "verb", NULL, NULL },
 };
@@ -52,6 +53,7 @@ static const struct place {
     { BH_OP_JOB_ATTACH, "/v1/jobs/%s/attach", NULL, NULL, "1", "9" },
     { BH_OP_JOB_FORWARD, "/v1/jobs/%s/forward", NULL, NULL, "1", "9" },
     { BH_OP_TOKEN_REVOKE, "/v1/tokens/%s", NULL, NULL, "aaaaaaaaaaaa", "bbbbbbbbbbbb" },
+    { BH_OP_RECORD_GET, "/v1/records/%s", NULL, NULL, "0", "9" },
     { BH_OP_RECORD_PROOF, "/v1/records/%s/proof", NULL, NULL, "0", "9" },
     { BH_OP_WHATIF, "/v1/whatif", NULL, "{\"cancel\":%s}", "1", "9" },
     { BH_OP_WHATIF, "/v1/whatif", NULL,

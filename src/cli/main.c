@@ -124,6 +124,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_FORECAST] = bh_cli_forecast,
     [BH_CMD_AUDIT_TAIL] = bh_cli_audit_tail,
     [BH_CMD_AUDIT_SHOW] = bh_cli_audit_show,
+    [BH_CMD_AUDIT_LOG] = bh_cli_audit_log,
     [BH_CMD_AUDIT_SIZE] = bh_cli_audit_size,
     [BH_CMD_AUDIT_SEARCH] = bh_cli_audit_search,
     [BH_CMD_AUDIT_VERIFY] = bh_cli_audit_verify,

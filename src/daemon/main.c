@@ -372,6 +372,8 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_api_options options = { .crypto = &bh_crypto_openssl,
                                       .version = version,
+                                      .log_keys = bh_journal_read_keys,
+                                      .log_folder = program->config.state_dir,
                                       .job_uid_first = program->config.job_uid_first,
                                       .rates = { program->config.rate_reads, program->config.rate_changes,
                                                  program->config.rate_expensive },

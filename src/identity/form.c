@@ -140,7 +140,8 @@ bh_form_put_path(struct bh_buf *out, const char *path)
 void
 bh_form_put(struct bh_buf *out, const char *name, const char *value)
 {
-    bool address = out->length >= 4 && memcmp(out->bytes, "http", 4) == 0;
+    bool address = (out->length >= 1 && out->bytes[0] == '/')
+                   || (out->length >= 4 && memcmp(out->bytes, "http", 4) == 0);
     bool query = out->length > 0 && memchr(out->bytes, '?', out->length);
 
     if (address && !query)

@@ -1,25 +1,14 @@
 #include "web/account_pages.h"
 
 #include "web/qr.h"
+#include "web/show.h"
 
 static void
 account_page_put_time(struct bh_html *html, const char *what, bh_ns at)
 {
-    char text[64];
-    struct bh_buf utc;
-
     bh_html_text(html, what);
-    if (at == 0) {
-        bh_html_text(html, " never");
-        return;
-    }
-    bh_buf_init_fixed(&utc, text, sizeof text);
-    bh_time_put_utc(&utc, at);
     bh_html_text(html, " ");
-    bh_html_open(html, "time");
-    bh_html_attr(html, "datetime", bh_buf_text(&utc));
-    bh_html_text(html, bh_buf_text(&utc));
-    bh_html_close(html, "time");
+    bh_show_time(html, at);
 }
 
 /* "Remove Ada's phone", for screen readers: there are several such buttons. */
@@ -107,7 +96,15 @@ pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_element(html, "h2", NULL, "API tokens");
     if (view->token_count == 0)
-        bh_html_element(html, "p", NULL, "None. Create one on the command line: bulkhead token create.");
+        bh_html_element(html, "p", NULL, "There is none: no program acts for you.");
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_text(html, "A program acts for you with a token: ");
+    bh_html_element(html, "code", NULL, "bulkhead token create --note NAME --lifetime 30d");
+    bh_html_text(html, " shows its secret once. You yourself sign in with ");
+    bh_html_element(html, "code", NULL, "bulkhead login");
+    bh_html_text(html, ", which makes a session.");
+    bh_html_close(html, "p");
     bh_html_open(html, "ul");
     for (uint32_t i = 0; i < view->token_count; i++) {
         const struct bh_token_view *token = &view->tokens[i];
@@ -163,6 +160,7 @@ bh_account_page(struct bh_buf *out, struct bh_account_view *view)
 
     view->frame.title = "Your account";
     view->frame.passkeys = true;
+    view->frame.live = true; /* for times in the reader's zone */
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "h2", NULL, "Second factors");
     pages_put_passkeys(&html, view);

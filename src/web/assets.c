@@ -13,13 +13,25 @@ bh_asset_find(const char *path)
     return NULL;
 }
 
-const char *
-bh_asset_path(const char *name)
+static const struct bh_asset *
+asset_named(const char *name)
 {
     const struct bh_asset *asset = bh_assets;
 
     while (asset->name && strcmp(asset->name, name) != 0)
         asset++;
     BH_ASSERT(asset->name);
-    return asset->path;
+    return asset;
+}
+
+const char *
+bh_asset_path(const char *name)
+{
+    return asset_named(name)->path;
+}
+
+const char *
+bh_asset_digest(const char *name)
+{
+    return asset_named(name)->digest;
 }

@@ -6,9 +6,10 @@
 /* The files of web/ that pages refer to, compiled in by tools/embed.  Their address holds
  * the digest of what they are, so browsers may keep them for ever. */
 struct bh_asset {
-    const char *name; /* "style.css" */
-    const char *path; /* "/assets/style.0123456789ab.css" */
-    const char *type; /* "text/css; charset=utf-8" */
+    const char *name;   /* "style.css" */
+    const char *path;   /* "/assets/style.0123456789ab.css" */
+    const char *digest; /* SHA-256 of its bytes, in hex */
+    const char *type;   /* "text/css; charset=utf-8" */
     const char *bytes;
     size_t length;
 };
@@ -20,5 +21,8 @@ const struct bh_asset *bh_asset_find(const char *path);
 
 /* Where the asset of that name is served; a name that is none of web/ is our bug. */
 const char *bh_asset_path(const char *name);
+
+/* The digest of the asset of that name. */
+const char *bh_asset_digest(const char *name);
 
 #endif

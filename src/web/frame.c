@@ -70,6 +70,8 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
         frame_put_script(html, "passkey.js");
     if (frame->live)
         frame_put_script(html, "live.js");
+    if (frame->proofs)
+        frame_put_script(html, "proof.js");
     bh_html_close(html, "head");
 }
 
@@ -104,7 +106,7 @@ frame_put_header(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "header");
     bh_html_element(html, "span", "site", frame->site);
-    if (frame->section)
+    if (frame->sees)
         frame_put_navigation(html, frame);
     if (frame->account) {
         bh_html_open(html, "span");
@@ -161,8 +163,8 @@ bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame)
     bh_html_attr(&html, "lang", "en");
     frame_put_head(&html, frame);
     bh_html_open(&html, "body");
-    if (frame->section)
-        bh_html_attr(&html, "class", "view");
+    if (frame->sees)
+        bh_html_attr(&html, "class", frame->narrow ? "view narrow" : "view");
     frame_put_header(&html, frame);
     bh_html_open(&html, "main");
     bh_html_element(&html, "h1", NULL, frame->title);
@@ -205,6 +207,16 @@ bh_frame_form(struct bh_html *html, const struct bh_page_frame *frame, const cha
     bh_html_attr(html, "action", action);
     if (frame->csrf)
         bh_frame_hidden(html, "csrf", frame->csrf);
+}
+
+void
+bh_frame_search(struct bh_html *html, const char *action)
+{
+    bh_html_open(html, "form");
+    bh_html_attr(html, "method", "get");
+    bh_html_attr(html, "action", action);
+    bh_html_attr(html, "class", "search");
+    bh_html_attr(html, "role", "search");
 }
 
 void

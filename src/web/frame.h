@@ -19,7 +19,7 @@ enum bh_notice bh_notice_find(const char *name);
 
 /* The parts of the navigation. */
 enum bh_section {
-    BH_SECTION_NONE, /* a page without navigation */
+    BH_SECTION_NONE, /* a page that belongs to none of them */
 #define BH_SECTION(section, path, title, verb) BH_SECTION_##section,
 #include "tables/sections.tbl"
 #undef BH_SECTION
@@ -34,9 +34,11 @@ struct bh_page_frame {
     const char *csrf;    /* token for every form of the page; NULL where there is none */
     enum bh_notice notice;
     bool passkeys; /* the page needs passkey.js */
+    bool proofs;   /* the page needs proof.js */
     bool live;     /* it has panels that live.js keeps up to date */
     enum bh_section section;
-    uint32_t sees; /* bits of the sections that the caller may see */
+    uint32_t sees; /* bits of the sections that the caller may see; 0: no navigation */
+    bool narrow;   /* it is for reading, not for tables */
 };
 
 /* Write everything up to the page's own part, which lies within <main>, and what follows
@@ -52,6 +54,9 @@ void bh_frame_form(struct bh_html *html, const struct bh_page_frame *frame, cons
  * how it goes, and the field for the answer.  `kind` is "create" or "get". */
 void bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *kind,
                            const char *action, const char *options);
+
+/* Open a form that asks `action` with its fields in the address: a search, which needs no token. */
+void bh_frame_search(struct bh_html *html, const char *action);
 
 void bh_frame_hidden(struct bh_html *html, const char *name, const char *value);
 

@@ -5,21 +5,35 @@
 
 #include "web/assets.h"
 
-/* Assets' addresses change with every change of their files; goldens have their names. */
+/* How much of the text is an asset's address or digest, whose name is appended instead; 0: neither. */
+static size_t
+golden_name_asset(const char *text, struct bh_buf *out)
+{
+    for (const struct bh_asset *asset = bh_assets; asset->name; asset++) {
+        size_t path = strlen(asset->path), digest = strlen(asset->digest);
+
+        if (strncmp(text, asset->path, path) == 0) {
+            bh_buf_printf(out, "/assets/%s", asset->name);
+            return path;
+        }
+        if (strncmp(text, asset->digest, digest) == 0) {
+            bh_buf_printf(out, "(digest of %s)", asset->name);
+            return digest;
+        }
+    }
+    return 0;
+}
+
+/* Both change with every change of the file; goldens have its name. */
 static void
 golden_name_assets(const char *text, struct bh_buf *out)
 {
     while (*text) {
-        const struct bh_asset *asset = bh_assets;
+        size_t named = golden_name_asset(text, out);
 
-        while (asset->name && strncmp(text, asset->path, strlen(asset->path)) != 0)
-            asset++;
-        if (asset->name) {
-            bh_buf_printf(out, "/assets/%s", asset->name);
-            text += strlen(asset->path);
-        } else {
-            bh_buf_putc(out, *text++);
-        }
+        if (named == 0)
+            bh_buf_putc(out, *text);
+        text += named ? named : 1;
     }
 }
 

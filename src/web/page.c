@@ -241,6 +241,8 @@ bh_page_who(struct bh_page *page, struct bh_page_frame *frame)
     BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
     bh_json_value roles = page_member(&who, "roles");
 
+    if (!bh_api_response_is_ok(&who))
+        return;
     frame->account = bh_arena_strdup(page->request->arena, bh_api_response_text(&who, "name"));
     frame->sees = page_sections_of(BH_ROLES);
     for (size_t i = 0; i < bh_json_count(roles); i++)
@@ -314,6 +316,8 @@ bh_page_require_sign_in(struct bh_page *page)
     if (query[0])
         bh_form_put_encoded(&where, "?");
     bh_form_put_encoded(&where, query);
+    if (page->session[0])
+        bh_form_put(&where, "notice", bh_notice_name(BH_NOTICE_SESSION_OVER));
     if (page->request->method == BH_GET && bh_buf_text(&where))
         path = bh_arena_strdup(page->request->arena, bh_buf_text(&where));
     bh_redirect(page->reply, path ? path : "/signin");
@@ -324,7 +328,10 @@ bh_page_error(struct bh_page *page, uint32_t status)
 {
     struct bh_error_view view = { bh_page_frame(page, NULL), status };
 
-    view.frame.csrf = NULL;
+    view.frame.notice = BH_NOTICE_NONE;
+    view.frame.narrow = true;
+    if (page->session[0])
+        bh_page_who(page, &view.frame);
     bh_page_headers(page->reply, status, true);
     bh_error_page(&page->reply->body, &view);
 }

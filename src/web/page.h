@@ -76,7 +76,8 @@ struct bh_api_response bh_page_ask(struct bh_page *page, struct bh_question *que
 /* Hand on what the API answers to it, as it is. */
 void bh_page_forward_question(struct bh_page *page, struct bh_question *question);
 
-/* Who is signed in, and which parts of the navigation that person sees, from /v1/whoami. */
+/* Who is signed in, and which parts of the navigation that person sees, from /v1/whoami; nothing where it
+ * does not answer. */
 void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
 
 /* Now, for "3m ago". */
@@ -122,7 +123,8 @@ void bh_page_store_login(struct bh_page *page, const char *text);
 /* That text in `ret_text`; false when there is none. */
 bool bh_page_login(const struct bh_page *page, char *ret_text, size_t size);
 
-/* Answer with the error page for that status. */
+/* Answer with the error page for that status, with the navigation of who is signed in: the same bytes for
+ * what is not there and for what the caller may not see. */
 void bh_page_error(struct bh_page *page, uint32_t status);
 
 #endif

@@ -31,6 +31,18 @@ account_truth_of(const struct bh_api_response *response, const char *name)
     return response->json && bh_json_truth(bh_json_get(bh_json_root(response->json), name));
 }
 
+/* What the account's pages have in common: the navigation, and lines that are read. */
+static struct bh_page_frame
+account_frame(struct bh_page *page)
+{
+    struct bh_page_frame frame = bh_page_frame(page, NULL);
+
+    bh_page_who(page, &frame);
+    frame.section = BH_SECTION_ACCOUNT;
+    frame.narrow = true;
+    return frame;
+}
+
 /* ---- what the account page shows ---- */
 
 static uint32_t
@@ -118,7 +130,7 @@ account_handler_is_over(struct bh_page *page, const struct bh_api_response *resp
     if (response->status != 401 || response->step_up)
         return false;
     bh_page_sign_out(page);
-    bh_page_redirect(page, "/signin", BH_NOTICE_NONE);
+    bh_page_redirect(page, "/signin", BH_NOTICE_SESSION_OVER);
     return true;
 }
 
@@ -149,7 +161,8 @@ bh_show_account(struct bh_page *page)
     tokens = bh_page_call(page, BH_GET, "/v1/tokens", NULL);
     sessions = bh_page_call(page, BH_GET, "/v1/sessions", NULL);
     name = bh_api_response_text(&account, "name");
-    view.frame = bh_page_frame(page, name);
+    view.frame = account_frame(page);
+    view.frame.account = name;
     view.passkey_count = account_read_passkeys(account_list_of(&account, "passkeys"), passkey_views);
     view.token_count = account_read_tokens(account_list_of(&tokens, "items"), name, token_views);
     view.session_count =
@@ -230,7 +243,7 @@ bh_post_totp_new(struct bh_page *page)
         account_handler_finish(page, &response, BH_NOTICE_NONE, BH_NOTICE_REFUSED);
         return;
     }
-    view = (struct bh_totp_view){ bh_page_frame(page, ""), bh_api_response_text(&response, "address"),
+    view = (struct bh_totp_view){ account_frame(page), bh_api_response_text(&response, "address"),
                                   bh_api_response_text(&response, "secret") };
     bh_page_headers(page->reply, 200, true);
     bh_totp_page(&page->reply->body, &view);
@@ -241,13 +254,14 @@ static bool
 account_put_codes(struct bh_page *page, const struct bh_api_response *response)
 {
     const char *codes[CODES_MAX];
-    struct bh_codes_view view = { bh_page_frame(page, NULL), codes, 0 };
+    struct bh_codes_view view = { .codes = codes };
     bh_json_value list = account_list_of(response, "recovery");
 
     for (size_t i = 0; i < bh_json_count(list) && view.count < CODES_MAX; i++)
         codes[view.count++] = bh_json_text(bh_json_at(list, i), "");
     if (view.count == 0)
         return false;
+    view.frame = account_frame(page);
     bh_page_headers(page->reply, 200, true);
     bh_codes_page(&page->reply->body, &view);
     return true;
@@ -305,7 +319,7 @@ bh_post_recovery(struct bh_page *page)
 static void
 account_put_password(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
-    struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL), .account = "", .old = true };
+    struct bh_enroll_view view = { .frame = account_frame(page), .account = "", .old = true };
 
     view.frame.notice = notice;
     bh_page_headers(page->reply, status, true);

@@ -12,6 +12,13 @@ static const char *golden_folder, *build_folder;
 
 static const struct bh_page_frame nobody = { .site = "Example's GPUs", .csrf = "TOKEN" };
 static const struct bh_page_frame ada = { .site = "Example's GPUs", .account = "ada", .csrf = "TOKEN" };
+static const struct bh_page_frame ada_at_account = { .site = "Example's GPUs",
+                                                     .account = "ada",
+                                                     .csrf = "TOKEN",
+                                                     .section = BH_SECTION_ACCOUNT,
+                                                     .sees =
+                                                         1u << BH_SECTION_OVERVIEW | 1u << BH_SECTION_ACCOUNT,
+                                                     .narrow = true };
 static const struct bh_signin_issuer issuers[] = { { "uni", "Example University" }, { "a&b", HOSTILE } };
 static const bh_ns day = 86400 * BH_NS_PER_S, then = 1790000000 * BH_NS_PER_S;
 
@@ -70,7 +77,7 @@ pages_test_enrol(struct bh_buf *out)
 static void
 password(struct bh_buf *out)
 {
-    bh_enroll_page(out, &(struct bh_enroll_view){ ada, "", false, true });
+    bh_enroll_page(out, &(struct bh_enroll_view){ ada_at_account, "", false, true });
 }
 
 static void
@@ -88,7 +95,7 @@ pages_test_account(struct bh_buf *out)
         { "2", HOSTILE, "2001:db8::1", then, then, false },
     };
 
-    bh_account_page(out, &(struct bh_account_view){ .frame = ada,
+    bh_account_page(out, &(struct bh_account_view){ .frame = ada_at_account,
                                                     .passkeys = passkeys,
                                                     .passkey_count = 2,
                                                     .tokens = tokens,
@@ -103,7 +110,7 @@ pages_test_account(struct bh_buf *out)
 static void
 account_new(struct bh_buf *out)
 {
-    struct bh_account_view view = { .frame = ada };
+    struct bh_account_view view = { .frame = ada_at_account };
 
     view.frame.notice = BH_NOTICE_ENROL_FIRST;
     bh_account_page(out, &view);
@@ -112,8 +119,8 @@ account_new(struct bh_buf *out)
 static void
 totp(struct bh_buf *out)
 {
-    bh_totp_page(out,
-                 &(struct bh_totp_view){ ada, "otpauth://totp/Example:ada?secret=ABCDEFGH", "ABCDEFGH" });
+    bh_totp_page(out, &(struct bh_totp_view){ ada_at_account, "otpauth://totp/Example:ada?secret=ABCDEFGH",
+                                              "ABCDEFGH" });
 }
 
 static void
@@ -121,7 +128,7 @@ codes(struct bh_buf *out)
 {
     static const char *const texts[] = { "ABCD-EFGH-JKMN-PQRS", "0123-4567-89AB-CDEF" };
 
-    bh_codes_page(out, &(struct bh_codes_view){ ada, texts, 2 });
+    bh_codes_page(out, &(struct bh_codes_view){ ada_at_account, texts, 2 });
 }
 
 static void
@@ -129,6 +136,29 @@ error(struct bh_buf *out)
 {
     bh_error_page(out, &(struct bh_error_view){ nobody, 404 });
 }
+
+/* To one who is signed in, with the navigation. */
+static void
+pages_put_error(struct bh_buf *out, uint32_t status)
+{
+    struct bh_error_view view = { ada_at_account, status };
+
+    view.frame.section = BH_SECTION_NONE;
+    bh_error_page(out, &view);
+}
+
+#define ERROR_PAGE(status)                                                                                   \
+    static void error_##status(struct bh_buf *out)                                                           \
+    {                                                                                                        \
+        pages_put_error(out, status);                                                                        \
+    }
+ERROR_PAGE(400)
+ERROR_PAGE(403)
+ERROR_PAGE(404)
+ERROR_PAGE(405)
+ERROR_PAGE(429)
+ERROR_PAGE(500)
+ERROR_PAGE(503)
 
 static void
 error_unknown(struct bh_buf *out)
@@ -159,6 +189,13 @@ static const struct {
     { "totp", totp },
     { "codes", codes },
     { "error", error },
+    { "error_400", error_400 },
+    { "error_403", error_403 },
+    { "error_404", error_404 },
+    { "error_405", error_405 },
+    { "error_429", error_429 },
+    { "error_500", error_500 },
+    { "error_503", error_503 },
     { "error_unknown", error_unknown },
     { "signed_out", signed_out },
 };

@@ -68,6 +68,26 @@ panel_error(const struct bh_api_response *response)
     return bh_json_text(bh_json_get(error, "message"), "the service does not answer");
 }
 
+/* Why there is nothing to show: what the reader asked for is wrong, or the service cannot tell now. */
+static void
+panel_put_refusal(struct bh_html *html, const struct bh_api_response *response)
+{
+    bh_json_value error = response->json ? bh_json_get(bh_json_root(response->json), "error") : NULL;
+    const char *next = bh_json_text(bh_json_get(error, "next"), "");
+
+    bh_html_open(html, "p");
+    if (response->status != 400 && response->status != 404) {
+        bh_show_unavailable(html, panel_error(response));
+    } else {
+        bh_html_attr(html, "class", "notice bad");
+        bh_html_attr(html, "role", "alert");
+        bh_html_text(html, error ? panel_error(response) : "what was asked for is too long");
+        bh_html_text(html, next[0] ? "; " : "");
+        bh_html_text(html, next);
+    }
+    bh_html_close(html, "p");
+}
+
 /* "jobs sensors": what live.js has the page asked again for. */
 static const char *
 panel_live_words(enum bh_panel_live live)
@@ -136,13 +156,10 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
     bh_html_element(html, "h2", NULL, panel->title);
     panel_put_json_link(html, call->page, panel);
     bh_html_close(html, "div");
-    if (bh_api_response_is_ok(response)) {
+    if (bh_api_response_is_ok(response))
         panel->function(html, call);
-    } else {
-        bh_html_open(html, "p");
-        bh_show_unavailable(html, panel_error(response));
-        bh_html_close(html, "p");
-    }
+    else
+        panel_put_refusal(html, response);
     version = panel_version(html->out->bytes + begin, html->out->length - begin);
     if (panel->live)
         panel_put_version(html, version);
@@ -163,7 +180,7 @@ bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, const ch
                                         .data = response.json ? bh_json_root(response.json) : NULL };
     struct bh_html html = { .out = out };
 
-    if (response.status == 401 || !bh_panel_is_seen(&response))
+    if (response.status == 401 || !bh_panel_is_seen(panel, &response))
         return response.status;
     *ret_version = bh_panel_put(&html, &call, panel, &response);
     bh_html_end(&html);
@@ -171,7 +188,9 @@ bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, const ch
 }
 
 bool
-bh_panel_is_seen(const struct bh_api_response *response)
+bh_panel_is_seen(const struct bh_panel_row *panel, const struct bh_api_response *response)
 {
-    return response->status != 403 && response->status != 404;
+    bool asked = strstr(panel->question, "={?");
+
+    return response->status != 403 && (response->status != 404 || asked);
 }

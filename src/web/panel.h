@@ -55,8 +55,9 @@ bool bh_panel_question(const struct bh_page *page, const struct bh_panel_row *pa
                        struct bh_question **ret_question);
 struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel, const char *id);
 
-/* Whether the caller sees the panel at all: what it may not ask for is left out. */
-bool bh_panel_is_seen(const struct bh_api_response *response);
+/* Whether the caller sees the panel at all: what it may not ask for, or is not there, is left out.  Where the
+ * reader asked for it by a parameter, that it is not there is said. */
+bool bh_panel_is_seen(const struct bh_panel_row *panel, const struct bh_api_response *response);
 
 /* Ask and write the section into `out`; nothing where the caller does not see it.  The API's status: 401
  * where the session has ended. */

@@ -41,19 +41,32 @@ struct question_sources {
     const void *self;
 };
 
-/* The value that stands in a template: itself, a variable part, or a parameter of the page. */
+/* What `parameter` finds under a name or, behind its colon, what is meant without it. */
 static const char *
-question_value(const struct question_sources *from, const char *value, size_t length)
+question_find(const struct question_sources *from, char name[NAME_MAX])
 {
-    char name[NAME_MAX];
+    char *colon = strchr(name, ':');
+    const char *value;
+
+    if (colon)
+        *colon = '\0';
+    value = from->parameter(from->self, name);
+    return colon && (!value || !value[0]) ? colon + 1 : value;
+}
+
+/* The value that stands in a template: itself, a variable part, or a parameter of the page; as long as
+ * `name`. */
+static const char *
+question_value(const struct question_sources *from, const char *value, size_t length, char name[NAME_MAX])
+{
 
     if (question_variable_length(value) == length && length > 0)
         return from->id;
-    if (length < 4 || length - 3 >= sizeof name || strncmp(value, "{?", 2) != 0)
+    if (length < 4 || length - 3 >= NAME_MAX || strncmp(value, "{?", 2) != 0)
         return NULL;
     memcpy(name, value + 2, length - 3);
     name[length - 3] = '\0';
-    return from->parameter(from->self, name);
+    return question_find(from, name);
 }
 
 /* One parameter, "name=value" of `length` bytes, encoded into `out` as a query. */
@@ -62,7 +75,7 @@ question_put_parameter(struct bh_buf *out, const struct question_sources *from, 
                        size_t length)
 {
     const char *equals = memchr(pair, '=', length);
-    char name[NAME_MAX] = "", text[NAME_MAX] = "";
+    char name[NAME_MAX] = "", text[NAME_MAX] = "", found[NAME_MAX];
     const char *value = NULL;
     size_t name_length = equals ? (size_t)(equals - pair) : length, value_length;
 
@@ -71,7 +84,7 @@ question_put_parameter(struct bh_buf *out, const struct question_sources *from, 
     value_length = length - name_length - 1;
     memcpy(name, pair, name_length);
     memcpy(text, equals + 1, value_length);
-    value = text[0] == '{' ? question_value(from, text, value_length) : text;
+    value = text[0] == '{' ? question_value(from, text, value_length, found) : text;
     if (!value || !value[0])
         return;
     if (out->length > 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/num.h"
 #include "identity/form.h"
 
 enum { TEXT_MAX = 64, UUID_SHOWN = 12, ADDRESS_MAX = 2048 };
@@ -128,6 +129,32 @@ bh_show_link(struct bh_html *html, const char *folder, const char *name, const c
     bh_html_attr(html, "href", bh_buf_text(&address));
     bh_html_text(html, text);
     bh_html_close(html, "a");
+}
+
+void
+bh_show_search(struct bh_html *html, const char *parameter, const char *value, const char *text)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = ADDRESS_MAX };
+
+    bh_buf_puts(&address, "/audit");
+    bh_form_put(&address, parameter, value);
+    if (!bh_buf_text(&address)) {
+        bh_html_text(html, text);
+        return;
+    }
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", bh_buf_text(&address));
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+}
+
+uint64_t
+bh_show_number_in(const char *text)
+{
+    struct bh_err unused;
+    uint64_t number;
+
+    return bh_parse_u64(text, &number, &unused) == BH_OK ? number : 0;
 }
 
 void

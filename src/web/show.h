@@ -36,6 +36,12 @@ void bh_show_tenant(struct bh_html *html, const char *path);
 /* By its UUID, shown short as the command line shows it. */
 void bh_show_gpu(struct bh_html *html, const char *uuid);
 
+/* A link to the records of the audit log with that. */
+void bh_show_search(struct bh_html *html, const char *parameter, const char *value, const char *text);
+
+/* A number of an address; 0 for anything else. */
+uint64_t bh_show_number_in(const char *text);
+
 /* A table of figures: <dl> with a row each. */
 void bh_show_fact_begin(struct bh_html *html, const char *name);
 void bh_show_fact_end(struct bh_html *html);

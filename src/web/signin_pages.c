@@ -256,19 +256,35 @@ bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view)
 
 static const struct {
     uint32_t status;
-    const char *title, *sentence;
+    const char *title, *sentence, *next;
 } errors[] = {
-    { 400, "Request not understood",
-      "The browser sent something that this page cannot read. Go back and try again." },
-    { 401, "Sign in first", "This page is for signed-in users." },
-    { 403, "Not allowed", "You may not do this, or the page was open for too long." },
-    { 404, "Not found", "There is no such page." },
-    { 405, "Method not allowed", "This page does not support that request." },
-    { 409, "Conflict", "This was changed at the same time. Reload and try again." },
-    { 429, "Too many attempts", "Wait 15 minutes, or ask an admin." },
-    { 503, "Unavailable", "The service cannot answer now. Try again in a moment." },
-    { 500, "Internal error", "The server failed. The log of the daemon has the cause." },
+    { 400, "Request not understood", "The browser sent something that this page cannot read.",
+      "Go back, reload the page, and try again." },
+    { 401, "Sign in first", "This page is for signed-in users.", "Sign in, then open it again." },
+    { 403, "Not allowed", "Your account may not do this, or the form was not sent by this site's page.",
+      "Go back, reload the page, and try again. If it happens again, ask an admin for the role that it needs." },
+    { 404, "Not found", "There is no such page, or your account may not see it.",
+      "Check the address, or begin from a page that lists what you look for." },
+    { 405, "Method not allowed", "This address does not answer that kind of request.",
+      "Open it from a link, or send the form of its page." },
+    { 409, "Conflict", "This was changed at the same time.", "Reload the page and try again." },
+    { 429, "Too many requests", "Your account, or your address, asked for more than it may in a short time.",
+      "Wait a minute, then reload the page. Open fewer pages at once." },
+    { 503, "Unavailable",
+      "The service cannot answer now: it is starting, stopping, or its store is not writable.",
+      "Wait a moment, then reload the page. If it stays so, an admin finds the cause with bulkhead doctor." },
+    { 500, "Internal error", "The server failed.",
+      "Reload the page and look whether it was done. The log of the daemon has the cause." },
 };
+
+static void
+pages_put_link(struct bh_html *html, const char *path, const char *text)
+{
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", path);
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+}
 
 void
 bh_error_page(struct bh_buf *out, struct bh_error_view *view)
@@ -281,11 +297,15 @@ bh_error_page(struct bh_buf *out, struct bh_error_view *view)
     view->frame.title = errors[i].title;
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "p", NULL, errors[i].sentence);
+    bh_html_element(&html, "p", NULL, errors[i].next);
     bh_html_open(&html, "p");
-    bh_html_open(&html, "a");
-    bh_html_attr(&html, "href", view->frame.account ? "/account" : "/signin");
-    bh_html_text(&html, view->frame.account ? "Your account" : "Sign in");
-    bh_html_close(&html, "a");
+    bh_html_attr(&html, "class", "pages");
+    if (view->frame.account) {
+        pages_put_link(&html, "/", "Overview");
+        pages_put_link(&html, "/account", "Your account");
+    } else {
+        pages_put_link(&html, "/signin", "Sign in");
+    }
     bh_html_close(&html, "p");
     bh_frame_end(&html, &view->frame);
 }

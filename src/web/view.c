@@ -7,6 +7,7 @@
 #include "web/headers.h"
 #include "web/panel.h"
 #include "web/question.h"
+#include "web/show.h"
 
 enum { PANELS_A_VIEW_MAX = 16, TEXT_MAX = 512 };
 
@@ -53,6 +54,28 @@ view_put_command(struct bh_html *html, const struct view *view, const char *id)
     bh_html_close(html, "p");
 }
 
+/* A person with a password alone: who learns it has the account. */
+static void
+view_put_nudge(struct bh_html *html, struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response account = bh_page_call(page, BH_GET, "/v1/account", NULL);
+    bh_json_value root = account.json ? bh_json_root(account.json) : NULL;
+
+    if (!bh_api_response_is_ok(&account) || !bh_show_truth_of(root, "password")
+        || bh_show_truth_of(root, "totp") || bh_json_count(bh_json_get(root, "passkeys")) > 0)
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "notice");
+    bh_html_text(html, "Your account has a password alone: a person who learns it has your account. ");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", "/account");
+    bh_html_text(html, "Add a second factor");
+    bh_html_close(html, "a");
+    bh_html_text(html, "; a passkey is the safest.");
+    bh_html_close(html, "p");
+}
+
 /* ---- the whole ---- */
 
 struct view_replies {
@@ -86,14 +109,17 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
     bh_page_who(page, &frame);
     frame.section = views[view].section;
     frame.live = true;
+    frame.proofs = view == BH_SITE_VIEW_RECORD;
     bh_page_headers(page->reply, 200, true);
     html = bh_frame_begin(&page->reply->body, &frame);
+    if (view == BH_SITE_VIEW_OVERVIEW)
+        view_put_nudge(&html, page);
     view_put_command(&html, &views[view], id);
     for (uint32_t i = 0; i < replies->count; i++) {
         const struct bh_api_response *response = &replies->responses[i];
 
         call.data = response->json ? bh_json_root(response->json) : NULL;
-        if (bh_panel_is_seen(response))
+        if (bh_panel_is_seen(replies->panels[i], response))
             bh_panel_put(&html, &call, replies->panels[i], response);
     }
     bh_frame_end(&html, &frame);
@@ -107,8 +133,35 @@ view_is_there(const struct view_replies *replies, const char *id)
     uint32_t seen = 0;
 
     for (uint32_t i = 0; i < replies->count; i++)
-        seen += bh_panel_is_seen(&replies->responses[i]);
-    return seen > 0 && (!id[0] || bh_panel_is_seen(&replies->responses[0]));
+        seen += bh_panel_is_seen(replies->panels[i], &replies->responses[i]);
+    return seen > 0 && (!id[0] || bh_panel_is_seen(replies->panels[0], &replies->responses[0]));
+}
+
+/* What the API says to all of it where it answers to nothing; else 0: there is something to show. */
+static uint32_t
+view_failure(const struct view_replies *replies)
+{
+    uint32_t status = 0;
+
+    for (uint32_t i = 0; i < replies->count; i++) {
+        const struct bh_api_response *response = &replies->responses[i];
+
+        if (bh_api_response_is_ok(response))
+            return 0;
+        if (status == 0 && (response->status == 429 || response->status >= 500))
+            status = response->status;
+    }
+    return status;
+}
+
+/* Who may see nothing of the site, for want of a role or of a second factor, still has an account. */
+static void
+view_refuse(struct bh_page *page, enum bh_site_view view)
+{
+    if (view == BH_SITE_VIEW_OVERVIEW)
+        bh_page_redirect(page, "/account", BH_NOTICE_NONE);
+    else
+        bh_page_error(page, 404);
 }
 
 static void
@@ -119,8 +172,10 @@ view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
     view_ask(page, view, id, &replies);
     if (replies.responses[0].status == 401)
         bh_page_require_sign_in(page);
+    else if (view_failure(&replies))
+        bh_page_error(page, view_failure(&replies));
     else if (!view_is_there(&replies, id))
-        bh_page_error(page, 404);
+        view_refuse(page, view);
     else
         view_put(page, view, id, &replies);
     for (uint32_t i = 0; i < replies.count; i++)

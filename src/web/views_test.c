@@ -47,11 +47,17 @@ views_fixture_path(const char *path, char *ret, size_t size)
         *at = *at == '/' ? '_' : *at;
 }
 
+/* How the last question about records said that they be ordered. */
+static char order_asked[16];
+
 static void
 views_answer(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     char path[1024];
+    const char *order = strcmp(request->path, "/v1/records") == 0 ? request->query(request, "order") : NULL;
 
+    if (order)
+        snprintf(order_asked, sizeof order_asked, "%s", order);
     reply->status = 200;
     if (refused.path && strcmp(refused.path, request->path) == 0) {
         reply->status = refused.status;
@@ -122,11 +128,9 @@ views_address(enum bh_site_view view, char text[256])
     BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = 256 };
     static const struct {
         const char *begin, *sample;
-    } samples[] = { { "/jobs/", "1" },
-                    { "/gpus/", "GPU-1bd7ab2e-68fb-5ff7-a349-1d1db48e1912" },
-                    { "/nodes/", "vm" },
-                    { "/tenants/", "acme/vision" },
-                    { "", "1" } };
+    } samples[] = { { "/jobs/", "1" },   { "/gpus/", "GPU-1bd7ab2e-68fb-5ff7-a349-1d1db48e1912" },
+                    { "/nodes/", "vm" }, { "/tenants/", "acme/vision" },
+                    { "/audit/", "1" },  { "", "1" } };
     size_t i = 0;
 
     while (strncmp(addresses[view], samples[i].begin, strlen(samples[i].begin)) != 0)
@@ -197,6 +201,13 @@ static const struct {
     { "not there: left out", "/", "/v1/nodes", 404, 200, "!id=\"nodes\"" },
     { "out of order: said", "/", "/v1/nodes", 503, 200, "unavailable: the store is &lt;full&gt;" },
     { "too often: said", "/", "/v1/nodes", 429, 200, "unavailable: the store" },
+    { "searched by what is not there: said", "/audit", "/v1/records", 404, 200, "the store is &lt;full&gt;" },
+    { "searched wrongly: said", "/audit", "/v1/records", 400, 200,
+      "<p class=\"notice bad\" role=\"alert\">" },
+    { "the only thing is out of order", "/keys", "/v1/keys", 503, 503, "Unavailable" },
+    { "the only thing is asked too often", "/keys", "/v1/keys", 429, 429, "Too many requests" },
+    { "the proof is not to be seen: left out", "/audit/1", "/v1/records/1/proof", 404, 200, "!id=\"proof\"" },
+    { "the record is not to be seen", "/audit/1", "/v1/records/1", 404, 404, "!id=\"proof\"" },
     { "the object is not there", "/jobs/1", "/v1/jobs/1", 404, 404, "!train" },
     { "the object is not the caller's to see", "/jobs/1", "/v1/jobs/1", 403, 404, "!train" },
     { "the session is over", "/jobs/1", "/v1/jobs/1", 401, 303, "" },
@@ -220,6 +231,39 @@ refused_questions(void **state)
     BH_CHECK_DONE();
 }
 
+static const struct {
+    const char *name, *value; /* a parameter of the page's address */
+    const char *order;        /* what the API is asked for */
+    const char *part;         /* of the page, or with '!' in front not of it */
+} searches[] = {
+    { "verb", "job.submit", "newest", "<a href=\"/audit?verb=job.submit&amp;before=4\">Older</a>" },
+    { "verb", "job.submit", "newest", "!>Newer<" },
+    { "verb", "\"><script>", "newest", "value=\"&quot;&gt;&lt;script&gt;\"" },
+    { "before", "50", "newest", "<a href=\"/audit?after=49&amp;order=oldest\">Newer</a>" },
+    { "before", "no number", "newest", "!>Newer<" },
+    { "order", "oldest", "oldest", "<a href=\"/audit?after=4&amp;order=oldest\">Newer</a>" },
+    { "order", "oldest", "oldest", "!>Older<" },
+    { "decision", "deny", "newest", "<option value=\"deny\" selected>denied</option>" },
+};
+
+static void
+searches_keep_what_was_asked(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(searches); i++) {
+        bool absent = searches[i].part[0] == '!';
+        struct bh_reply reply;
+
+        parameter_name = searches[i].name;
+        parameter_value = searches[i].value;
+        views_get("/audit", COOKIE, &reply);
+        parameter_name = NULL;
+        BH_CHECK_STR(searches[i].value, order_asked, searches[i].order);
+        BH_CHECK(searches[i].part, !strstr(bh_buf_text(&reply.body), searches[i].part + absent) == absent);
+        bh_buf_fini(&reply.body);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Strangers are sent to sign in, whatever the page and whether or not it is there. */
 static void
 strangers(void **state)
@@ -239,9 +283,8 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_pages),
-        cmocka_unit_test(twins),
-        cmocka_unit_test(refused_questions),
+        cmocka_unit_test(whole_pages),       cmocka_unit_test(twins),
+        cmocka_unit_test(refused_questions), cmocka_unit_test(searches_keep_what_was_asked),
         cmocka_unit_test(strangers),
     };
 

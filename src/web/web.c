@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "policy/operations.h"
 #include "web/headers.h"
 #include "web/live.h"
 #include "web/page.h"
@@ -103,10 +104,8 @@ web_bind_forms(struct bh_page *page)
     char secret[BH_SECRET_TEXT];
     struct bh_err err;
 
-    if (page->session[0]) {
-        bh_csrf_token(page->session, page->csrf);
+    if (page->session[0])
         return true;
-    }
     if (!bh_cookie_find(page->request, FORM_COOKIE, secret, sizeof secret)
         || strlen(secret) != BH_SECRET_TEXT - 1) {
         if (page->web->options.crypto->random(random, sizeof random, &err) != BH_OK)
@@ -141,47 +140,101 @@ web_receive(struct bh_page *page)
     return true;
 }
 
-/* Read the browser's cookies; false: answered, there is no randomness for its forms. */
-static bool
-web_know_browser(struct bh_page *page)
+/* What the browser's cookies say. */
+static void
+web_read_cookies(struct bh_page *page)
 {
     if (!bh_cookie_find(page->request, SESSION_COOKIE, page->session, sizeof page->session)
         || strncmp(page->session, "bs_", 3) != 0)
         page->session[0] = '\0';
     if (!bh_cookie_find(page->request, DEVICE_COOKIE, page->device, sizeof page->device))
         page->device[0] = '\0';
-    if (web_bind_forms(page))
-        return true;
-    bh_page_error(page, 503);
-    return false;
+    if (page->session[0])
+        bh_csrf_token(page->session, page->csrf);
 }
 
 static void
 web_serve_page(struct bh_page *page, const struct route *route)
 {
-    if (!web_know_browser(page))
-        return;
-    if (route->access == ACCESS_SIGNED_IN && !page->session[0])
+    if (!web_bind_forms(page))
+        bh_page_error(page, 503);
+    else if (route->access == ACCESS_SIGNED_IN && !page->session[0])
         bh_page_require_sign_in(page);
     else if (route->method == BH_GET || web_receive(page))
         route->function(page);
-    bh_secret_wipe(page->session, sizeof page->session);
 }
 
 static void
 web_serve_view(struct bh_page *page, enum bh_site_view view, const char *id)
 {
-    if (page->request->method != BH_GET) {
-        bh_page_error(page, 405);
-        return;
-    }
-    if (!web_know_browser(page))
-        return;
-    if (page->session[0])
+    if (!web_bind_forms(page))
+        bh_page_error(page, 503);
+    else if (page->session[0])
         bh_site_view_serve(page, view, id);
     else
         bh_page_require_sign_in(page);
-    bh_secret_wipe(page->session, sizeof page->session);
+}
+
+static void
+web_refuse_method(struct bh_page *page, const char *allowed)
+{
+    bh_reply_header(page->reply, "Allow", allowed);
+    bh_page_error(page, 405);
+}
+
+/* Whether the API is asked: by one of its paths, or by what looks like one. */
+static bool
+web_is_api(const char *path)
+{
+    struct bh_path_match unused;
+
+    if (strncmp(path, "/v1/", 4) == 0)
+        return true;
+    for (enum bh_operation op = 0; op < BH_OPERATIONS; op++)
+        if (bh_path_matches(bh_operation_get(op)->path, path, &unused))
+            return true;
+    return false;
+}
+
+/* A page of tables/pages.tbl; false: none has the path. */
+static bool
+web_find_page(struct bh_page *page)
+{
+    const struct route *other = NULL;
+
+    for (size_t i = 0; i < BH_COUNT(pages); i++) {
+        if (strcmp(pages[i].path, page->request->path) != 0)
+            continue;
+        if (pages[i].method == page->request->method) {
+            web_serve_page(page, &pages[i]);
+            return true;
+        }
+        other = &pages[i];
+    }
+    if (other)
+        web_refuse_method(page, other->method == BH_GET ? "GET" : "POST");
+    return other;
+}
+
+static void
+web_serve(struct bh_page *page)
+{
+    const struct bh_request *request = page->request;
+    const struct bh_asset *asset = bh_asset_find(request->path);
+    const char *id;
+    enum bh_site_view view;
+
+    if (web_find_page(page))
+        return;
+    view = bh_site_view_find(request->path, request->arena, &id);
+    if (view == BH_SITE_VIEWS && !asset)
+        bh_page_error(page, 404);
+    else if (request->method != BH_GET)
+        web_refuse_method(page, "GET");
+    else if (asset)
+        bh_asset_reply(page->reply, asset);
+    else
+        web_serve_view(page, view, id);
 }
 
 void
@@ -189,26 +242,12 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
 {
     struct bh_web *web = self;
     struct bh_page page = { .web = web, .request = request, .reply = reply };
-    const struct bh_asset *asset = bh_asset_find(request->path);
-    const char *id;
-    enum bh_site_view view = bh_site_view_find(request->path, request->arena, &id);
-    bool known = false;
 
-    for (size_t i = 0; i < BH_COUNT(pages); i++) {
-        if (strcmp(pages[i].path, request->path) != 0)
-            continue;
-        known = true;
-        if (pages[i].method == request->method) {
-            web_serve_page(&page, &pages[i]);
-            return;
-        }
-    }
-    if (view != BH_SITE_VIEWS)
-        web_serve_view(&page, view, id);
-    else if (asset && request->method == BH_GET)
-        bh_asset_reply(reply, asset);
-    else if (asset || known)
-        bh_page_error(&page, 405);
-    else
+    if (web_is_api(request->path)) {
         web->options.api(web->options.api_self, request, reply);
+        return;
+    }
+    web_read_cookies(&page);
+    web_serve(&page);
+    bh_secret_wipe(page.session, sizeof page.session);
 }

@@ -249,7 +249,7 @@ class Walk:
 
     def reads(self):
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
-                     "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS", "METRICS"):
+                     "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "LOG_SHOW", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS", "METRICS"):
             self.ask(name, by="erin")
         revision = self.ask("SITE_REVISIONS", by="erin")["present"]
         self.ask("SITE_REVISION", at=revision, by="erin")
@@ -263,6 +263,7 @@ class Walk:
             self.ask(name)
         self.site.until(lambda: int(self.ask("LOG_CHECKPOINT").splitlines()[1]) > 3, what="a checkpoint")
         size = int(self.ask("LOG_CHECKPOINT").splitlines()[1])
+        self.ask("RECORD_GET", at=2, by="erin")
         self.ask("RECORD_PROOF", at=2, by="erin")
         self.ask("CONSISTENCY", query=f"old=2&new={size}", by="erin")
         tile = "000" if size >= 256 else f"000.p/{size}"

@@ -242,7 +242,8 @@ def by_password(day):
         day.fill(account="ada", password=PASSWORD, code=code)
         day.press("form[action='/signin'] button")
         day.says(said)
-    day.at("/account")
+    day.at("/")
+    day.go("/account")
     day.says("with a code")
     day.expect("status of 403")
 
@@ -315,6 +316,60 @@ def door(day):
         equal("refused", listener.brought[-1][0], "/?error=access_denied&state=S-_4")
         day.go("/account")
     day.expect(f"127.0.0.1:{listener.port}")  # its picture, after it closed
+
+
+VERDICT = "document.querySelector('[data-verdict]').textContent"
+
+
+def check_record(day, begin):
+    """Press the button of a record's page; the verdict, which begins so."""
+    day.press("button[data-run]")
+    day.page.until(f"{VERDICT}.startsWith({json.dumps(begin)})")
+    return day.page.run("[...document.querySelectorAll('.steps li')].map((row) => row.className).join()")
+
+
+@test
+def proof(day):
+    "a record is checked in the browser, with the key that the server shows and with a copy of it"
+    size = lambda: int(day.ask("GET", "/v1/log/checkpoint")[2].splitlines()[1])
+    day.site.until(lambda: size() > 3, what="a checkpoint")
+    day.go("/audit/1")
+    equal("first", check_record(day, "Verified against the key that this server shows."), "good,good,good,good,good,")
+    day.page.type("#keys", (day.site.dir / "state/audit.vkey").read_text().strip())
+    equal("again", check_record(day, "Verified: this record is in the log"), "good,good,good,good,good,good")
+    day.go("/audit")
+    day.says("Newest checkpoint")
+    day.press("td a[href='/audit/2']")
+    day.at("/audit/2")
+
+
+@test
+def rollback(day):
+    "a log that went back, or is a different one, is an alarm, until the browser forgets what it saw"
+    seen = json.loads(day.page.run("localStorage.getItem('bulkhead.checkpoint')"))
+    lines = seen["note"].split("\n")
+    size = int(lines[1])
+    for changed in ([lines[0], str(size + 100000), *lines[2:]], ["elsewhere", *lines[1:]],
+                    [lines[0], str(size - 1), *lines[2:]]):
+        text = json.dumps({**seen, "note": "\n".join(changed)})
+        day.page.run(f"localStorage.setItem('bulkhead.checkpoint', {json.dumps(text)})")
+        day.go("/audit/2")
+        equal("steps", check_record(day, "ALARM: this log is not the one"), "good,good,good,good,good,bad")
+        assert day.page.run("localStorage.getItem('bulkhead.checkpoint')") == text, "the evidence was overwritten"
+        equal("evidence", day.page.run("document.querySelectorAll('.steps pre').length"), 2)
+    day.press("button[data-forget]")
+    check_record(day, "Verified")
+
+
+@test
+def wrong_key(day):
+    "a key of a different log verifies nothing, and says at which step"
+    day.go("/audit/1")
+    day.page.type("#keys", "trust me")
+    equal("no key", check_record(day, 'Not verified: step "Key" failed.'), "bad")
+    day.go("/audit/1")
+    day.page.type("#keys", "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
+    equal("another's", check_record(day, 'Not verified: step "Signature" failed.'), "good,good,good,good,bad")
 
 
 @test

@@ -71,19 +71,6 @@ log_copy_record(void *self, uint64_t seq, const char *leaf, size_t length)
     return false;
 }
 
-/* Whether the log still has the record's bytes. */
-static bh_rc
-log_check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
-{
-    uint64_t minimum;
-    bh_rc rc = bh_minimum_read(&call->api->options.store, &minimum, err);
-
-    if (rc != BH_OK || seq >= minimum)
-        return rc;
-    bh_err_set(err, BH_NOT_FOUND, "records below %" PRIu64 " were pruned", minimum);
-    return bh_err_hint(err, "they are in the folder that they were pruned into, which proves them by itself");
-}
-
 /* The record, where the caller may see it whole; other records do not exist for it. */
 static bh_rc
 log_find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struct bh_err *err)
@@ -98,7 +85,7 @@ log_find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struc
     *ret = (struct log_found){ .arena = call->arena };
     if (rc != BH_OK)
         return rc;
-    rc = log_check_minimum(call, seq, err);
+    rc = bh_minimum_check(store, seq, err);
     if (rc != BH_OK)
         return rc;
     rc = store->ops->list_records(store->self, seq, seq, log_copy_record, ret, err);
@@ -166,7 +153,7 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
     return rc == BH_OK ? log_put_proof(call, &proof, &record, newest.size, err) : rc;
 }
 
-enum { HASH_TEXT_SIZE = 48 };
+enum { HASH_TEXT_SIZE = 48, LOG_KEYS_MAX = 8192 };
 
 static bh_rc
 log_format_path(const struct bh_call *call, const struct bh_proof *proof, struct bh_texts *ret,
@@ -236,6 +223,38 @@ bh_log_checkpoint(struct bh_call *call, struct bh_err *err)
     call->reply->content_type = "text/plain; charset=utf-8";
     log_cache(call, "no-cache");
     bh_buf_puts(&call->reply->body, newest.note);
+    return BH_OK;
+}
+
+/* How many records there are is what all tenants do together. */
+bh_rc
+bh_log_show(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    const struct bh_api_options *options = &call->api->options;
+    BH_AUTO(bh_buf_fini) struct bh_buf keys = { .max = LOG_KEYS_MAX };
+    struct bh_visible visible;
+    uint64_t minimum, last = 0;
+    struct newest newest;
+    bh_rc rc = bh_visible_find(call, "record.view", &visible, err);
+
+    if (rc == BH_OK)
+        rc = bh_minimum_read(store, &minimum, err);
+    if (rc == BH_OK)
+        rc = log_find_newest(call, 0, &newest, err);
+    if (rc == BH_OK)
+        rc = options->log_keys(options->log_folder, &keys, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->last_record(store->self, &last, err);
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    BH_REPLY_WITH(call, log_shown, .checkpoint = newest.note, .keys = bh_buf_text(&keys), .minimum = minimum,
+                  .records = !visible.all  ? (uint64_t)BH_UNSET
+                             : rc == BH_OK ? last + 1
+                                           : 0,
+                  .signed_ns = options->owner.ops->last_signed(options->owner.self).at_ns,
+                  .size = newest.size);
     return BH_OK;
 }
 
@@ -368,7 +387,7 @@ bh_log_entries(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     first = tile.index * BH_TILE_WIDTH;
-    rc = log_check_minimum(call, first, err);
+    rc = bh_minimum_check(store, first, err);
     if (rc != BH_OK)
         return rc;
     rc = store->ops->list_records(store->self, first, first + tile.width - 1, log_put_entry,

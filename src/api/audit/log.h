@@ -15,6 +15,9 @@ bh_rc bh_log_prove(struct bh_call *call, struct bh_err *err);
 /* GET /v1/consistency.  BH_RANGE: there are not so many records. */
 bh_rc bh_log_prove_consistency(struct bh_call *call, struct bh_err *err);
 
+/* GET /v1/log: how far it goes, its newest checkpoint and the keys that sign it. */
+bh_rc bh_log_show(struct bh_call *call, struct bh_err *err);
+
 /* GET /v1/log/checkpoint, /v1/log/minimum and /v1/log/tile/...  BH_NOT_FOUND: not there (yet),
  * or pruned. */
 bh_rc bh_log_checkpoint(struct bh_call *call, struct bh_err *err);

@@ -131,6 +131,24 @@ proofs_are_for_who_may_see_the_record(void **state)
     BH_CHECK_DONE();
 }
 
+/* Checkpoints and their size are public; how many records came since is not. */
+static void
+the_log_is_shown(void **state)
+{
+    SEND(BH_GET, "/v1/log", .uid = CAROL);
+    BH_CHECK_EQ("status", got.status, 200);
+    BH_CHECK("all records", strstr(got.text, "\"records\":600,"));
+    BH_CHECK("those that are signed", strstr(got.text, "\"size\":500}"));
+    BH_CHECK("the note", strstr(got.text, "{\"checkpoint\":\"site\\n500\\n"));
+    BH_CHECK("the keys", strstr(got.text, "\"keys\":\"site+"));
+    SEND(BH_GET, "/v1/log", .uid = ALICE);
+    BH_CHECK_EQ("a tenant's", got.status, 200);
+    BH_CHECK("not for a tenant", !strstr(got.text, "\"records\":"));
+    SEND(BH_GET, "/v1/log", .uid = STRANGER);
+    BH_CHECK_EQ("a stranger", got.status, 401);
+    BH_CHECK_DONE();
+}
+
 static void
 one_log_begins_the_other(void **state)
 {
@@ -339,6 +357,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_proof_can_be_checked_without_the_log),
+        cmocka_unit_test(the_log_is_shown),
         cmocka_unit_test(proofs_are_for_who_may_see_the_record),
         cmocka_unit_test(one_log_begins_the_other),
         cmocka_unit_test(files_are_there_for_outsiders),

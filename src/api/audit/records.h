@@ -8,4 +8,7 @@
  * stands for them, so that the tree can still be verified. */
 bh_rc bh_records_list(struct bh_call *call, struct bh_err *err);
 
+/* GET /v1/records/{id}; a bh_resource.  A record that the caller may not see is one that does not exist. */
+bh_rc bh_records_get(struct bh_call *call, struct bh_err *err);
+
 #endif

@@ -69,6 +69,72 @@ pages_follow_each_other(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+pages_go_back_from_the_newest(void **state)
+{
+    static const struct {
+        const char *name, *query;
+        uint32_t uid;
+        const char *seqs, *next; /* in this order; NULL: there is no next page */
+    } rows[] = {
+        { "all", "order=newest", CAROL, "3210", NULL },
+        { "a page", "order=newest&limit=3", CAROL, "321", "1" },
+        { "the one before it", "order=newest&limit=3&before=1", CAROL, "0", NULL },
+        { "one's own", "order=newest&limit=1", ALICE, "3", "3" },
+        { "of a tenant", "order=newest&tenant=acme/vision", CAROL, "30", NULL },
+        { "between two", "order=newest&after=0&before=3", CAROL, "21", NULL },
+        { "from the beginning", "before=2", CAROL, "01", NULL },
+        { "a part of that", "before=3&limit=2", CAROL, "01", "1" },
+        { "before the first", "order=newest&before=0", CAROL, "", NULL },
+        { "after the last", "order=newest&after=3", CAROL, "", NULL },
+        { "before a moment", "order=newest&until=1970-01-01T00:00:00Z", CAROL, "", NULL },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        char seqs[8] = "", next[32] = "";
+        size_t count = 0;
+
+        SEND(BH_GET, "/v1/records", .query = rows[i].query, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].name, got.status, 200);
+        for (const char *at = got.text; (at = strstr(at, "\"seq\":")) && count < 7; at++)
+            seqs[count++] = at[6];
+        BH_CHECK_STR(rows[i].name, seqs, rows[i].seqs);
+        snprintf(next, sizeof next, "\"next\":%s%s%s", rows[i].next ? "\"" : "",
+                 rows[i].next ? rows[i].next : "", rows[i].next ? "\"" : "");
+        BH_CHECK(rows[i].name, !strstr(got.text, next) == !rows[i].next);
+    }
+    SEND(BH_GET, "/v1/records", .query = "order=up", .uid = CAROL);
+    BH_CHECK_EQ("no order", got.status, 400);
+    SEND(BH_GET, "/v1/records", .query = "order=newest&raw=true", .uid = CAROL);
+    BH_CHECK_EQ("leaves", got.status, 400);
+    BH_CHECK_DONE();
+}
+
+static void
+one_record(void **state)
+{
+    static const struct {
+        const char *name, *path;
+        uint32_t uid, status;
+    } rows[] = {
+        { "one's own", "/v1/records/3", ALICE, 200 },
+        { "another's", "/v1/records/1", ALICE, 404 },
+        { "the site's", "/v1/records/2", ALICE, 404 },
+        { "an auditor's", "/v1/records/2", CAROL, 200 },
+        { "not there", "/v1/records/4", CAROL, 404 },
+        { "no number", "/v1/records/x", CAROL, 404 },
+        { "too large", "/v1/records/18446744073709551615", CAROL, 404 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, rows[i].path, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].name, got.status, rows[i].status);
+    }
+    SEND(BH_GET, "/v1/records/3", .uid = ALICE);
+    BH_CHECK("it alone", strncmp(got.text, "{\"actor\":", 9) == 0);
+    BH_CHECK_DONE();
+}
+
 /* The tree can be computed from what any caller gets: a leaf, or its hash. */
 static void
 raw_gives_leaves_or_their_hash(void **state)
@@ -399,6 +465,8 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_records, close_records)
     const struct CMUnitTest tests[] = { TEST(records_are_cut_down_to_what_may_be_seen),
                                         TEST(pages_follow_each_other),
+                                        TEST(pages_go_back_from_the_newest),
+                                        TEST(one_record),
                                         TEST(raw_gives_leaves_or_their_hash),
                                         TEST(sealed_texts_are_opened),
                                         TEST(only_a_socket_has_a_user),

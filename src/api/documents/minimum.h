@@ -13,4 +13,7 @@
 /* 0 while nothing was pruned.  Any thread.  Failures of the store; BH_BUG: it is no number. */
 BH_MUST_USE bh_rc bh_minimum_read(const struct bh_store *store, uint64_t *ret_minimum, struct bh_err *err);
 
+/* Whether the log still has that record's bytes.  As bh_minimum_read; BH_NOT_FOUND: it was pruned. */
+BH_MUST_USE bh_rc bh_minimum_check(const struct bh_store *store, uint64_t seq, struct bh_err *err);
+
 #endif

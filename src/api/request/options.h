@@ -20,6 +20,9 @@ struct bh_api_options {
     uint32_t job_uid_first; /* Unix ids from here up belong to jobs: no principal;
                                0: no such range */
     uint64_t (*now)(void);  /* nanoseconds since the epoch; NULL: the wall clock */
+    /* Append the keys that the audit log is verified with, a vkey a line.  Any thread; failures of a file. */
+    bh_rc (*log_keys)(const char *folder, struct bh_buf *ret_keys, struct bh_err *err);
+    const char *log_folder;
     struct bh_accounts_port accounts;
     struct bh_streams_port streams;  /* ops NULL: there are none */
     uint32_t rates[BH_RATE_CLASSES]; /* requests a second of a caller (policy/rate.h); 0: any */

@@ -213,63 +213,54 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
     return raw ? audit_print_raw(cli, path, err) : bh_cli_list(cli, path, true, &bh_view_records, err);
 }
 
-/* `reply` is the API's page, or NULL: an export was read. */
-static bh_rc
-audit_refuse_record(uint64_t number, bh_json_value reply, struct bh_err *err)
-{
-    if (number < bh_json_number(bh_json_get(reply, "minimum"), 0)) {
-        bh_err_set(err, BH_NOT_FOUND, "record %" PRIu64 " was pruned: the log has its hash alone", number);
-        return bh_err_hint(err,
-                           "bulkhead audit show %" PRIu64
-                           " --export FOLDER reads it in the folder that it was "
-                           "pruned into",
-                           number);
-    }
-    bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
-    return !reply
-               ? err->rc
-               : bh_err_hint(
-                   err, "bulkhead audit tail shows the newest, audit search --after NUMBER those after one");
-}
-
 /* The record of that number, with what the API says of it or as an export has it. */
 static bh_rc
-audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json, bh_json_value *ret_record,
-                  struct bh_err *err)
+audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json, struct bh_err *err)
 {
     const char *folder = cli->args->options[BH_OPT_EXPORT].text;
     char path[96];
+
+    snprintf(path, sizeof path, "/v1/records/%" PRIu64, number);
+    return folder ? bh_audit_exported(folder, number, json, err) : bh_cli_fetch(cli, path, json, err);
+}
+
+static bh_rc
+audit_describe(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     bh_rc rc;
 
-    snprintf(path, sizeof path, "/v1/records?limit=1");
-    if (number > 0)
-        snprintf(path, sizeof path, "/v1/records?limit=1&after=%" PRIu64, number - 1);
-    rc = folder ? bh_audit_exported(folder, number, json, err) : bh_cli_fetch(cli, path, json, err);
-    if (rc != BH_OK)
+    if (bh_cli_print_document(cli, value, &rc, err))
         return rc;
-    *ret_record = folder ? bh_json_root(*json) : bh_json_at(bh_json_get(bh_json_root(*json), "items"), 0);
-    if (bh_json_number(bh_json_get(*ret_record, "seq"), UINT64_MAX) != number)
-        return audit_refuse_record(number, folder ? NULL : bh_json_root(*json), err);
-    return BH_OK;
+    bh_view_describe(&out, value, 0);
+    return bh_output_write(&out, err);
 }
 
 bh_rc
 bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
 {
-    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = BH_OUTPUT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *text = cli->args->arguments[0];
-    bh_json_value record = NULL;
     uint64_t number;
     bh_rc rc = bh_parse_u64(text, &number, err);
 
     if (rc != BH_OK)
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is not the number of a record", text);
-    rc = audit_find_record(cli, number, &json, &record, err);
-    if (rc != BH_OK || bh_cli_print_document(cli, record, &rc, err))
+    rc = audit_find_record(cli, number, &json, err);
+    if (rc != BH_OK)
         return rc;
-    bh_view_describe(&out, record, 0);
-    return bh_output_write(&out, err);
+    if (bh_json_number(bh_json_get(bh_json_root(json), "seq"), UINT64_MAX) != number)
+        return bh_err_set(err, BH_CONFLICT, "there is a different record in the place of %" PRIu64, number);
+    return audit_describe(cli, bh_json_root(json), err);
+}
+
+bh_rc
+bh_cli_audit_log(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/log", &json, err);
+
+    return rc == BH_OK ? audit_describe(cli, bh_json_root(json), err) : rc;
 }
 
 bh_rc

@@ -6,6 +6,7 @@
 /* Commands about the audit log; see bh_cli_command_fn. */
 bh_rc bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_log(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_search(struct bh_cli *cli, struct bh_err *err);

@@ -258,7 +258,7 @@ test_habits(void **state)
         { "bulkhead delete 12", "bulkhead cancel JOB" },
         { "bulkhead undrain gpu-node-1", "bulkhead uncordon" },
         { "bulkhead whatif layout", "a second word is missing: submit, cancel, quota, drain, apply" },
-        { "bulkhead audit", "a second word is missing: tail, show, size, search, verify, prove, check, consistency, export" },
+        { "bulkhead audit", "a second word is missing: tail, show, log, size, search, verify, prove, check, consistency, export" },
         { "bulkhead passwd", "bulkhead account password" },
         { "bulkhead account", "a second word is missing: show, password, totp, recovery, passkey, list, enrol, reset" },
         { "bulkhead frobnicate", "bulkhead help lists the commands" },

@@ -145,6 +145,15 @@ journal_publish_keys(struct bh_journal *journal, struct bh_err *err)
 }
 
 bh_rc
+bh_journal_read_keys(const char *state_dir, struct bh_buf *ret_keys, struct bh_err *err)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/%s", state_dir, public_key_file);
+    return bh_file_read(path, BH_JOURNAL_KEYS_BYTES_MAX, ret_keys, err);
+}
+
+bh_rc
 bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config, struct bh_err *err)
 {
     struct bh_checkpoints *checkpoints = &journal->checkpoints;

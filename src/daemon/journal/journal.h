@@ -41,6 +41,10 @@ struct bh_journal {
 BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
                                   struct bh_err *err);
 
+/* Append what audit.vkey in the state folder says.  Any thread: the file is replaced as a whole.  Failures of
+ * bh_file_read. */
+BH_MUST_USE bh_rc bh_journal_read_keys(const char *state_dir, struct bh_buf *ret_keys, struct bh_err *err);
+
 /* Complete `record` (seq, boot, and a salt, without which a good guess of its content could be checked
  * against its public hash) and put it into the open transaction. */
 BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err);

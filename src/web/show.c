@@ -38,10 +38,20 @@ bh_show_time(struct bh_html *html, bh_ns at)
     }
     bh_buf_init_fixed(&utc, text, sizeof text);
     bh_time_put_utc(&utc, at);
-    bh_html_open(html, "time");
-    bh_html_attr(html, "datetime", bh_buf_text(&utc));
-    bh_html_text(html, bh_buf_text(&utc));
-    bh_html_close(html, "time");
+    bh_html_element(html, "time", NULL, bh_buf_text(&utc));
+}
+
+void
+bh_show_about(struct bh_html *html, bh_ns at)
+{
+    static const size_t seconds = sizeof "2026-11-28T16:06" - 1;
+    char text[TEXT_MAX];
+    struct bh_buf utc;
+
+    bh_buf_init_fixed(&utc, text, sizeof text);
+    bh_time_put_utc(&utc, at);
+    snprintf(text + seconds, sizeof text - seconds, "Z");
+    bh_html_element(html, "time", NULL, text);
 }
 
 void
@@ -81,6 +91,20 @@ bh_show_mib(struct bh_html *html, uint64_t mib)
     else
         snprintf(text, sizeof text, "%llu.%llu GiB", (unsigned long long)(tenths / 10),
                  (unsigned long long)(tenths % 10));
+    bh_html_text(html, text);
+}
+
+void
+bh_show_parts(struct bh_html *html, uint64_t parts)
+{
+    uint64_t hundredths = (parts * 100 + 2100) / 4200;
+    char text[TEXT_MAX];
+
+    if (hundredths % 100 == 0)
+        snprintf(text, sizeof text, "%llu", (unsigned long long)(hundredths / 100));
+    else
+        snprintf(text, sizeof text, "%llu.%02llu", (unsigned long long)(hundredths / 100),
+                 (unsigned long long)(hundredths % 100));
     bh_html_text(html, text);
 }
 

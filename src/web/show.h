@@ -13,15 +13,21 @@ const char *bh_show_text_of(bh_json_value object, const char *name);
 uint64_t bh_show_number_of(bh_json_value object, const char *name);
 bool bh_show_truth_of(bh_json_value object, const char *name);
 
-/* A moment: its UTC text, which live.js turns into the reader's zone; the exact one is its title.
+/* A moment: its UTC text, which live.js turns into the reader's zone; the exact one is its title then.
  * 0 is "never". */
 void bh_show_time(struct bh_html *html, bh_ns at);
+
+/* A moment that is only estimated: to the minute. */
+void bh_show_about(struct bh_html *html, bh_ns at);
 
 /* A span of time in two units at most: "3m 20s". */
 void bh_show_span(struct bh_html *html, bh_ns span);
 
 /* MiB as "9.8 GiB" or "512 MiB", in one decimal. */
 void bh_show_mib(struct bh_html *html, uint64_t mib);
+
+/* Parts, 4200 to a GPU, as GPUs in two decimals: "12.43", "2". */
+void bh_show_parts(struct bh_html *html, uint64_t parts);
 
 /* Why there is no figure. */
 void bh_show_unavailable(struct bh_html *html, const char *why);

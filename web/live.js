@@ -74,7 +74,7 @@
   }
 
   localize(document);
-  if (!state) return;
+  if (!state || sections().length === 0) return;
   state.hidden = false;
   button.addEventListener("click", () => {
     const paused = button.getAttribute("aria-pressed") !== "true";

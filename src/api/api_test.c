@@ -98,6 +98,8 @@ static const struct {
       { BH_GET, "/v1/tenants/acme/vision", .uid = CAROL },
       200,
       "\"role\":\"developer\",\"tenant\":\"acme/vision\"" },
+    { BH_OP_TENANT_GET, { BH_GET, "/v1/tenants/acme/vision", .uid = CAROL }, 200, "\"parents\":[\"acme\"]" },
+    { BH_OP_TENANT_GET, { BH_GET, "/v1/tenants/acme/vision", .uid = ALICE }, 200, "\"parents\":[]" },
     { BH_OP_TENANT_GET,
       { BH_GET, "/v1/tenants/acme/nothing", .uid = ALICE },
       404,

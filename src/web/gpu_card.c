@@ -153,10 +153,10 @@ static const char *
 gpu_card_why_silent(bh_json_value gpu)
 {
     if (!bh_show_text_of(gpu, "node")[0])
-        return "its node is away";
+        return "sensors, as its node is away";
     if (bh_json_get(gpu, "memory_mib"))
-        return "others hold partitions of it";
-    return "no sample yet";
+        return "sensors, as others hold partitions of it";
+    return "sensors, as there is no sample yet";
 }
 
 void
@@ -165,6 +165,8 @@ bh_gpu_card_put_sensors(struct bh_html *html, bh_json_value gpu)
     char text[96];
 
     if (!bh_json_get(gpu, "temperature_c")) {
+        snprintf(text, sizeof text, "%.20s of it used, ", bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+        bh_html_text(html, text);
         bh_show_unavailable(html, gpu_card_why_silent(gpu));
         return;
     }

@@ -23,6 +23,7 @@ operate_begin(struct bh_page *page, struct bh_page_frame *frame, enum bh_section
     bh_page_who(page, frame);
     frame->title = title;
     frame->section = section;
+    frame->live = true; /* for moments in the reader's zone */
     bh_page_headers(page->reply, 200, true);
     return bh_frame_begin(&page->reply->body, frame);
 }

@@ -103,7 +103,7 @@ layouts_put_rollback(struct bh_html *html, const struct bh_panel_call *call)
     bh_html_open(html, "a");
     bh_html_attr(html, "class", "button plain");
     bh_html_attr(html, "href", "/layouts/rollback");
-    bh_html_text(html, "Go back to the layout before\xe2\x80\xa6");
+    bh_html_text(html, "Go back to the layout before, on all GPUs\xe2\x80\xa6");
     bh_html_close(html, "a");
 }
 

@@ -39,7 +39,7 @@ site_put_revision(struct bh_html *html, bh_json_value row, uint64_t older, uint6
     bh_html_open(html, "td");
     bh_show_time(html, bh_show_number_of(row, "at_ns"));
     bh_html_close(html, "td");
-    bh_show_cell(html, bh_show_text_of(row, "by"));
+    bh_show_cell(html, bh_show_text_of(row, "by")[0] ? bh_show_text_of(row, "by") : "the system");
     bh_html_open(html, "td");
     bh_html_u64(html, bh_show_number_of(row, "changes"));
     bh_html_close(html, "td");

@@ -11,32 +11,29 @@
 #include "web/svg.h"
 #include "web/tenant_share.h"
 
-enum { TITLE_MAX = 256, PATH_MAX_BYTES = 256 };
+enum { TITLE_MAX = 256 };
 
 /* ---- where it stands ---- */
 
-/* "acme / vision / train": each a link to the tenant, where the caller may see it is seen there. */
+/* "Tenants / acme / vision": links to those above that the caller sees. */
 static void
-tenant_put_path(struct bh_html *html, const char *path)
+tenant_put_path(struct bh_html *html, bh_json_value tenant)
 {
-    char part[PATH_MAX_BYTES];
-    const char *at = path;
+    const char *path = bh_show_text_of(tenant, "name"), *last = strrchr(path, '/');
+    bh_json_value parents = bh_json_get(tenant, "parents");
 
-    bh_html_open(html, "nav");
-    bh_html_attr(html, "aria-label", "Tenants above");
+    bh_html_open(html, "p");
     bh_html_attr(html, "class", "path");
     bh_show_link(html, "/", "tenants", "Tenants");
-    for (;;) {
-        size_t length = strcspn(at, "/"), whole = (size_t)(at - path) + length;
+    for (size_t i = 0; i < bh_json_count(parents); i++) {
+        const char *parent = bh_json_text(bh_json_at(parents, i), ""), *name = strrchr(parent, '/');
 
         bh_html_text(html, " / ");
-        snprintf(part, sizeof part, "%.*s", (int)(whole < sizeof part ? whole : sizeof part - 1), path);
-        bh_show_link(html, "/tenants/", part, part + (at - path));
-        if (at[length] == '\0')
-            break;
-        at += length + 1;
+        bh_show_link(html, "/tenants/", parent, name && i > 0 ? name + 1 : parent);
     }
-    bh_html_close(html, "nav");
+    bh_html_text(html, " / ");
+    bh_html_text(html, last && bh_json_count(parents) > 0 ? last + 1 : path);
+    bh_html_close(html, "p");
 }
 
 static const char *
@@ -115,17 +112,9 @@ tenant_put_lending(struct bh_html *html, bh_json_value tenant)
 static void
 tenant_put_share(struct bh_html *html, bh_json_value tenant)
 {
-    uint64_t most = bh_show_number_of(tenant, "used_parts");
-    static const char *const members[] = { "guarantee_parts", "limit_parts" };
-
-    for (size_t i = 0; i < BH_COUNT(members); i++) {
-        uint64_t parts = bh_show_number_of(tenant, members[i]);
-
-        most = parts > most ? parts : most;
-    }
     bh_html_open(html, "div");
     bh_html_attr(html, "class", "share");
-    bh_tenant_share_put_bar(html, tenant, most ? most : 1);
+    bh_tenant_share_put_bar(html, tenant, bh_tenant_share_scale_of(tenant));
     bh_html_open(html, "p");
     bh_tenant_share_put_words(html, tenant);
     tenant_put_lending(html, tenant);
@@ -318,7 +307,7 @@ tenant_put_policies(struct bh_html *html, bh_json_value tenant)
 void
 bh_panel_tenant(struct bh_html *html, const struct bh_panel_call *call)
 {
-    tenant_put_path(html, bh_show_text_of(call->data, "name"));
+    tenant_put_path(html, call->data);
     tenant_put_share(html, call->data);
     tenant_put_facts(html, call->data);
     tenant_put_quotas(html, call->data);
@@ -361,9 +350,12 @@ tenant_is_near(const char *tenant, const char *path)
 void
 bh_panel_tenant_usage(struct bh_html *html, const struct bh_panel_call *call)
 {
-    static const char *const columns[] = {
-        "Tenant", "Compute, GPU-hours", "Memory, GPU-hours", "with all below: compute", "memory", NULL
-    };
+    static const char *const columns[] = { "Tenant",
+                                           "Compute, GPU-hours",
+                                           "Memory, GPU-hours",
+                                           "Compute with all below",
+                                           "Memory with all below",
+                                           NULL };
     bh_json_value list = bh_json_get(call->data, "items");
     bool any = false;
 

@@ -29,8 +29,7 @@ svg_attr(struct bh_html *html, const char *name, uint64_t number)
 
 /* `role`: "img" has no parts for screen readers, "group" has. */
 static void
-svg_open_as(struct bh_html *html, const char *role, const char *class, const uint32_t size[2],
-            const char *title)
+svg_open(struct bh_html *html, const char *role, const char *class, const uint32_t size[2], const char *title)
 {
     char box[48];
 
@@ -40,12 +39,6 @@ svg_open_as(struct bh_html *html, const char *role, const char *class, const uin
     bh_html_attr(html, "viewbox", box);
     bh_html_attr(html, "role", role);
     bh_html_attr(html, "aria-label", title);
-}
-
-static void
-svg_open(struct bh_html *html, const char *class, uint32_t wide, uint32_t high, const char *title)
-{
-    svg_open_as(html, "img", class, (const uint32_t[2]){ wide, high }, title);
 }
 
 /* One without width is not there. */
@@ -130,12 +123,20 @@ bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu)
 {
     const uint32_t size[2] = { WIDE, MEMORY_HIGH + GAP + COMPUTE_HIGH };
 
-    svg_open_as(html, "group", gpu->blocked ? "gpu blocked" : "gpu", size, gpu->title);
+    svg_open(html, "group", gpu->blocked ? "gpu blocked" : "gpu", size, gpu->title);
     svg_put_rect(html, "board", (const uint32_t[4]){ 0, 0, WIDE, MEMORY_HIGH });
     svg_put_grid(html, gpu->units);
     for (uint32_t i = 0; i < gpu->partition_count; i++)
         svg_put_partition(html, gpu, &gpu->partitions[i]);
     bh_html_close(html, "svg");
+}
+
+/* A bar takes the size that the sheet gives it. */
+static void
+svg_open_bar(struct bh_html *html, const char *class, const char *title)
+{
+    svg_open(html, "img", class, (const uint32_t[2]){ WIDE, BAR_HIGH }, title);
+    bh_html_attr(html, "preserveaspectratio", "none");
 }
 
 static uint32_t
@@ -153,7 +154,7 @@ bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar)
     uint32_t guarantee = svg_bar_length(bar->guarantee, bar->whole);
     uint32_t own = used < guarantee ? used : guarantee;
 
-    svg_open(html, "bar", WIDE, BAR_HIGH, bar->title);
+    svg_open_bar(html, "bar", bar->title);
     svg_put_rect(html, "track", (const uint32_t[4]){ 0, 0, WIDE, BAR_HIGH });
     svg_put_rect(html, "guarantee", (const uint32_t[4]){ 0, 0, guarantee, BAR_HIGH });
     svg_put_rect(html, "own", (const uint32_t[4]){ 0, 2, own, BAR_HIGH - 4 });
@@ -169,7 +170,7 @@ bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack)
 {
     uint64_t before = 0;
 
-    svg_open(html, "bar stack", WIDE, BAR_HIGH, stack->title);
+    svg_open_bar(html, "bar stack", stack->title);
     svg_put_rect(html, "track", (const uint32_t[4]){ 0, 0, WIDE, BAR_HIGH });
     for (uint32_t i = 0; i < stack->count; i++) {
         uint32_t from = svg_bar_length(before, stack->whole);

@@ -3,16 +3,17 @@
 #include <stdio.h>
 
 #include "base/attr.h"
+#include "model/quantity.h"
 #include "web/show.h"
 #include "web/svg.h"
 
 enum { TITLE_MAX = 256 };
 
-static uint64_t
-tenant_share_largest(bh_json_value tenant)
+uint64_t
+bh_tenant_share_scale_of(bh_json_value tenant)
 {
     static const char *const names[] = { "used_parts", "guarantee_parts", "limit_parts" };
-    uint64_t most = 0;
+    uint64_t most = BH_GPU_PARTS;
 
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         uint64_t parts = bh_show_number_of(tenant, names[i]);
@@ -25,10 +26,10 @@ tenant_share_largest(bh_json_value tenant)
 uint64_t
 bh_tenant_share_scale(bh_json_value tenants)
 {
-    uint64_t most = 1;
+    uint64_t most = BH_GPU_PARTS;
 
     for (size_t i = 0; i < bh_json_count(tenants); i++) {
-        uint64_t parts = tenant_share_largest(bh_json_at(tenants, i));
+        uint64_t parts = bh_tenant_share_scale_of(bh_json_at(tenants, i));
 
         most = parts > most ? parts : most;
     }

@@ -6,7 +6,9 @@
 
 /* What a tenant uses of what it is guaranteed and may use at most, as a bar. */
 
-/* The largest figure of all tenants of a list: bars of one page have one scale.  In parts. */
+/* The largest figure of a tenant, and of all of a list: bars of one page have one scale.  In parts; at least
+ * a whole GPU, so that a small use without a limit is no full bar. */
+uint64_t bh_tenant_share_scale_of(bh_json_value tenant);
 uint64_t bh_tenant_share_scale(bh_json_value tenants);
 
 /* Of a tenant as the API shows it; `scale` as above. */

@@ -75,7 +75,7 @@ tenants_boundary_of(const struct bh_ev_tenant *settings)
 
 /* What only GET of one tenant says. */
 struct tenant_whole {
-    struct bh_texts children;
+    struct bh_texts children, parents;
     struct bh_list members, policies; /* `members` without items: none that the caller may see */
 };
 
@@ -126,6 +126,7 @@ tenants_put_tenant(struct bh_call *call, struct bh_rows *rows, const struct bh_d
     }
     row.children = whole->children;
     row.members = whole->members;
+    row.parents = whole->parents;
     row.policies = whole->policies;
     bh_reply_put(call, &bh_reply_tenant_shown_fields, &row);
 }
@@ -181,6 +182,23 @@ tenants_list_children(struct bh_call *call, const struct bh_dir_tenant *parent,
         if (tenants_is_shown_child(&dir->tenants[i], parent->id, visible))
             paths[count++] = dir->tenants[i].path;
     *ret = (struct bh_texts){ paths, count };
+    return BH_OK;
+}
+
+static bh_rc
+tenants_list_parents(struct bh_call *call, const struct bh_dir_tenant *tenant,
+                     const struct bh_visible *visible, struct bh_texts *ret, struct bh_err *err)
+{
+    const char **paths;
+    uint32_t count = call->dir->tenant_count, first = count;
+    bh_rc rc = bh_call_alloc(call, (count + 1) * sizeof *paths, &paths, err);
+
+    if (rc != BH_OK)
+        return rc;
+    while (first > 0 && (tenant = bh_directory_tenant(call->dir, tenant->parent)))
+        if (bh_visible_has(visible, tenant->id.v))
+            paths[--first] = tenant->path;
+    *ret = (struct bh_texts){ paths + first, count - first };
     return BH_OK;
 }
 
@@ -345,6 +363,8 @@ bh_tenants_get(struct bh_call *call, struct bh_err *err)
         rc = bh_err_set(err, BH_NOT_FOUND, "tenant %.119s is not in force yet", call->id);
     if (rc == BH_OK)
         rc = tenants_list_children(call, tenant, &visible, &whole.children, err);
+    if (rc == BH_OK)
+        rc = tenants_list_parents(call, tenant, &visible, &whole.parents, err);
     if (rc == BH_OK)
         rc = tenants_list_members(call, tenant->id, &whole.members, err);
     if (rc == BH_OK)

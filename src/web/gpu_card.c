@@ -140,11 +140,11 @@ gpu_card_put_state(struct bh_html *html, const char *state, const char *usual)
 void
 bh_gpu_card_put_states(struct bh_html *html, bh_json_value gpu)
 {
-    const char *cordon = bh_show_text_of(gpu, "cordon");
-
     gpu_card_put_state(html, bh_show_text_of(gpu, "health"), "ok");
     gpu_card_put_state(html, bh_show_truth_of(gpu, "fenced") ? "fenced" : "", "");
-    gpu_card_put_state(html, bh_show_truth_of(gpu, "cordoned") ? "cordoned" : cordon, "no");
+    gpu_card_put_state(html, bh_show_truth_of(gpu, "cordoned") ? "cordoned" : "", "");
+    bh_html_text(html, " ");
+    bh_show_cordon(html, bh_show_text_of(gpu, "cordon"));
     if (!bh_show_truth_of(gpu, "managed"))
         bh_show_state(html, "unmanaged");
 }

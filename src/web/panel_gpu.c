@@ -142,13 +142,13 @@ gpu_put_cordon(struct bh_html *html, bh_json_value gpu)
         bh_show_fact(html, "Cordon", "by the site file: it gets nothing new");
     if (strcmp(cordon, "no") != 0 && cordon[0]) {
         bh_show_fact_begin(html, "Cordon");
-        bh_show_state(html, cordon);
+        bh_show_cordon(html, cordon);
         bh_html_text(html, " by an operator");
         bh_show_fact_end(html);
     }
     if (strcmp(node, "no") != 0 && node[0]) {
         bh_show_fact_begin(html, "Node");
-        bh_show_state(html, node);
+        bh_show_cordon(html, node);
         bh_show_fact_end(html);
     }
     if (bh_show_text_of(gpu, "unmanaged_why")[0]) {
@@ -302,4 +302,44 @@ bh_panel_gpu_receipts(struct bh_html *html, const struct bh_panel_call *call)
     for (size_t i = bh_json_count(list); i > 0; i--)
         gpu_put_receipt(html, bh_json_at(list, i - 1));
     bh_show_table_end(html);
+}
+
+/* ---- records ---- */
+
+static void
+gpu_put_record(struct bh_html *html, bh_json_value record)
+{
+    const char *actor = bh_show_text_of(bh_json_get(record, "actor"), "name");
+
+    bh_html_open(html, "tr");
+    bh_html_open(html, "td");
+    bh_html_u64(html, bh_show_number_of(record, "seq"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_time(html, bh_show_number_of(record, "ts_ns"));
+    bh_html_close(html, "td");
+    bh_show_cell(html, bh_show_text_of(record, "verb"));
+    bh_show_cell(html, actor[0] ? actor : "the system");
+    bh_show_cell(html, bh_show_text_of(record, bh_show_text_of(record, "outcome")[0] ? "outcome" : "result"));
+    bh_show_cell(html, bh_show_text_of(record, "note"));
+    bh_html_close(html, "tr");
+}
+
+void
+bh_panel_gpu_records(struct bh_html *html, const struct bh_panel_call *call)
+{
+    static const char *const columns[] = { "Record", "When", "What", "By", "Result", "Why", NULL };
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    if (bh_json_count(list) == 0) {
+        bh_html_element(html, "p", NULL,
+                        "No cordon, fault or other deed on it is recorded that you may see.");
+        return;
+    }
+    bh_show_table(html, "Records", columns);
+    for (size_t i = bh_json_count(list); i > 0; i--)
+        gpu_put_record(html, bh_json_at(list, i - 1));
+    bh_show_table_end(html);
+    if (bh_show_text_of(call->data, "next")[0])
+        bh_html_element(html, "p", "note", "There are later ones: bulkhead audit search --object gpu/UUID.");
 }

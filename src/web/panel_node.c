@@ -13,14 +13,10 @@ enum { TEXT_MAX = 192 };
 static void
 node_put_state(struct bh_html *html, bh_json_value node)
 {
-    const char *cordon = bh_show_text_of(node, "cordon");
-
     bh_show_fact_begin(html, "State");
     bh_show_state(html, bh_show_text_of(node, "state"));
-    if (cordon[0] && strcmp(cordon, "no") != 0) {
-        bh_html_text(html, " ");
-        bh_show_state(html, cordon);
-    }
+    bh_html_text(html, " ");
+    bh_show_cordon(html, bh_show_text_of(node, "cordon"));
     if (bh_show_truth_of(node, "needs_reboot"))
         bh_html_text(html, " it must be rebooted before it gets new work");
     if (bh_show_truth_of(node, "unchecked"))

@@ -138,6 +138,20 @@ bh_show_state(struct bh_html *html, const char *state)
 }
 
 void
+bh_show_cordon(struct bh_html *html, const char *cordon)
+{
+    static const struct {
+        const char *cordon, *state;
+    } rows[] = { { "cordon", "cordoned" }, { "drain", "draining" }, { "drain_now", "draining" } };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        if (strcmp(rows[i].cordon, cordon) == 0)
+            bh_show_state(html, rows[i].state);
+    if (strcmp(cordon, "drain_now") == 0)
+        bh_html_text(html, " at once");
+}
+
+void
 bh_show_link(struct bh_html *html, const char *folder, const char *name, const char *text)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = ADDRESS_MAX };

@@ -35,6 +35,9 @@ void bh_show_unavailable(struct bh_html *html, const char *why);
 /* A state as a word in its colour: class "state STATE". */
 void bh_show_state(struct bh_html *html, const char *state);
 
+/* Whether it is cordoned or drained, as the API's `cordon` has it; nothing where it is neither. */
+void bh_show_cordon(struct bh_html *html, const char *cordon);
+
 /* A link within the site: `folder` ("/jobs/") and a name, encoded but for its slashes. */
 void bh_show_link(struct bh_html *html, const char *folder, const char *name, const char *text);
 void bh_show_job(struct bh_html *html, uint64_t job);

@@ -114,9 +114,9 @@ bh_gpu_card_put_board(struct bh_html *html, bh_json_value gpu)
     struct bh_svg_gpu picture = { .partitions = partitions,
                                   .units = (uint32_t)bh_show_number_of(gpu, "memory_units"),
                                   .slices = (uint32_t)bh_show_number_of(gpu, "compute_slices"),
-                                  .blocked = bh_show_truth_of(gpu, "fenced")
-                                             || bh_show_truth_of(gpu, "cordoned")
-                                             || strcmp(bh_show_text_of(gpu, "cordon"), "no") != 0 };
+                                  .fenced = bh_show_truth_of(gpu, "fenced"),
+                                  .cordoned = bh_show_truth_of(gpu, "cordoned")
+                                              || strcmp(bh_show_text_of(gpu, "cordon"), "no") != 0 };
     char title[TITLE_MAX];
 
     picture.partition_count = gpu_card_read_partitions(gpu, partitions, &texts);

@@ -76,14 +76,19 @@ bh_panel_site_history(struct bh_html *html, const struct bh_panel_call *call)
     bh_show_table_end(html);
 }
 
-/* A line of the difference: added, removed or changed, by its first sign. */
+/* A line of the difference: "skus[tiny]: removed", "tenants[acme]: added {...}", or a value and the new one.
+ */
 static void
 site_put_change(struct bh_html *html, bh_json_value line)
 {
     const char *text = bh_json_text(line, "");
 
     bh_html_open(html, "li");
-    bh_html_element(html, "code", text[0] == '+' ? "added" : text[0] == '-' ? "removed" : NULL, text);
+    bh_html_element(html, "code",
+                    strstr(text, ": added")     ? "added"
+                    : strstr(text, ": removed") ? "removed"
+                                                : NULL,
+                    text);
     bh_html_close(html, "li");
 }
 

@@ -123,7 +123,11 @@ bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu)
 {
     const uint32_t size[2] = { WIDE, MEMORY_HIGH + GAP + COMPUTE_HIGH };
 
-    svg_open(html, "group", gpu->blocked ? "gpu blocked" : "gpu", size, gpu->title);
+    svg_open(html, "group",
+             gpu->fenced     ? "gpu fenced"
+             : gpu->cordoned ? "gpu cordoned"
+                             : "gpu",
+             size, gpu->title);
     svg_put_rect(html, "board", (const uint32_t[4]){ 0, 0, WIDE, MEMORY_HIGH });
     svg_put_grid(html, gpu->units);
     for (uint32_t i = 0; i < gpu->partition_count; i++)

@@ -23,7 +23,7 @@ struct bh_svg_gpu {
     uint32_t units, slices;
     const struct bh_svg_partition *partitions;
     uint32_t partition_count;
-    bool blocked; /* fenced or cordoned: hatched */
+    bool fenced, cordoned; /* nothing new is placed on it: by a fault, or as an operator wants it */
 };
 void bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu);
 

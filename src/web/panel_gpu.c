@@ -306,6 +306,20 @@ bh_panel_gpu_receipts(struct bh_html *html, const struct bh_panel_call *call)
 
 /* ---- records ---- */
 
+/* Cordon, uncordon and drain have one verb; which it was stands in the event, for those who see it. */
+static const char *
+gpu_deed_of(bh_json_value record)
+{
+    bh_json_value cordon = bh_json_get(bh_json_get(record, "event"), "cordon");
+    const char *held = bh_show_text_of(cordon, "held");
+
+    if (!cordon)
+        return bh_show_text_of(record, "verb");
+    if (!held[0])
+        return "uncordoned";
+    return strcmp(held, "cordon") == 0 ? "cordoned" : "drained";
+}
+
 static void
 gpu_put_record(struct bh_html *html, bh_json_value record)
 {
@@ -318,7 +332,7 @@ gpu_put_record(struct bh_html *html, bh_json_value record)
     bh_html_open(html, "td");
     bh_show_time(html, bh_show_number_of(record, "ts_ns"));
     bh_html_close(html, "td");
-    bh_show_cell(html, bh_show_text_of(record, "verb"));
+    bh_show_cell(html, gpu_deed_of(record));
     bh_show_cell(html, actor[0] ? actor : "the system");
     bh_show_cell(html, bh_show_text_of(record, bh_show_text_of(record, "outcome")[0] ? "outcome" : "result"));
     bh_show_cell(html, bh_show_text_of(record, "note"));

@@ -6,6 +6,7 @@
 
   function localize(root) {
     for (const time of root.querySelectorAll("time")) {
+      time.dateTime ||= time.textContent; // the page says it once
       time.title = time.dateTime;
       const at = new Date(time.dateTime);
       const today = at.toDateString() === new Date().toDateString();

@@ -32,6 +32,7 @@ static const struct parameter {
     { "from", NULL, NULL },     { "prune", NULL, NULL },  { "revision", NULL, NULL },
     { "size", NULL, NULL },     { "to", NULL, NULL },
     { "before", NULL, NULL },   { "order", NULL, NULL },
+    { "last", NULL, NULL },
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },
     { "until", NULL, NULL },    { "verb", NULL, NULL },
 };
@@ -61,6 +62,7 @@ static const struct place {
       "acme/visiom" },
     { BH_OP_JOB_SUBMIT, "/v1/jobs", NULL, "{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"%s\"}",
       "acme/vision", "acme/visiom" },
+    { BH_OP_TENANT_GET, "/v1/tenants/%s", NULL, NULL, "acme/vision", "acme/visiom" },
     { BH_OP_RECORD_LIST, "/v1/records", "object=dataset/%s", NULL, "imagenet", "imagenes" },
     { BH_OP_RECEIPT_LIST, "/v1/receipts", "job=%s&after=0", NULL, "1", "9" },
 };

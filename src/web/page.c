@@ -190,6 +190,16 @@ bh_page_call(struct bh_page *page, enum bh_method method, const char *path, cons
     return page_read(page, &reply);
 }
 
+struct bh_api_response
+bh_page_post_question(struct bh_page *page, struct bh_question *question)
+{
+    struct bh_reply reply = { 0 };
+
+    bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
+    page_request(page, &(struct page_request){ BH_POST, question->path, NULL, question }, &reply);
+    return page_read(page, &reply);
+}
+
 void
 bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
 {
@@ -248,6 +258,23 @@ bh_page_who(struct bh_page *page, struct bh_page_frame *frame)
     for (size_t i = 0; i < bh_json_count(roles); i++)
         frame->sees |=
             page_sections_of(bh_role_find(bh_json_text(bh_json_get(bh_json_at(roles, i), "role"), "")));
+}
+
+bool
+bh_page_may(struct bh_page *page, const char *verb)
+{
+    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+    bh_json_value roles = page_member(&who, "roles");
+
+    for (size_t i = 0; i < bh_json_count(roles); i++) {
+        bh_json_value row = bh_json_at(roles, i);
+        enum bh_role role = bh_role_find(bh_json_text(bh_json_get(row, "role"), ""));
+
+        if (strcmp(bh_json_text(bh_json_get(row, "tenant"), ""), "*") == 0 && role < BH_ROLES
+            && bh_authz_role_grants(role, verb))
+            return true;
+    }
+    return false;
 }
 
 void

@@ -80,6 +80,13 @@ void bh_page_forward_question(struct bh_page *page, struct bh_question *question
  * does not answer. */
 void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
 
+/* Whether a role that the person holds on the whole site allows the verb: which buttons a page has.  The API
+ * decides. */
+bool bh_page_may(struct bh_page *page, const char *verb);
+
+/* Have the API do what the question says, with POST and no body. */
+struct bh_api_response bh_page_post_question(struct bh_page *page, struct bh_question *question);
+
 /* Now, for "3m ago". */
 bh_ns bh_page_now(const struct bh_page *page);
 

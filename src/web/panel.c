@@ -138,12 +138,21 @@ panel_put_version(struct bh_html *html, uint64_t version)
     bh_html_close(html, "data");
 }
 
+/* Take back the section that was opened at `before`: its function had nothing to say. */
+static uint64_t
+panel_leave_out(struct bh_html *html, size_t before)
+{
+    html->depth--;
+    html->out->length = before;
+    return panel_version("", 0);
+}
+
 uint64_t
 bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_panel_row *panel,
              const struct bh_api_response *response)
 {
+    size_t before = html->out->length, begin, below;
     uint64_t version;
-    size_t begin;
 
     bh_html_open(html, "section");
     begin = html->out->length;
@@ -156,10 +165,14 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
     bh_html_element(html, "h2", NULL, panel->title);
     panel_put_json_link(html, call->page, panel);
     bh_html_close(html, "div");
-    if (bh_api_response_is_ok(response))
+    below = html->out->length;
+    if (bh_api_response_is_ok(response)) {
         panel->function(html, call);
-    else
+        if (html->out->length == below)
+            return panel_leave_out(html, before);
+    } else {
         panel_put_refusal(html, response);
+    }
     version = panel_version(html->out->bytes + begin, html->out->length - begin);
     if (panel->live)
         panel_put_version(html, version);

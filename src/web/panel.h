@@ -27,7 +27,8 @@ struct bh_panel_call {
     bh_ns now;
 };
 
-/* Writes what stands within the panel's section, below its heading. */
+/* Writes what stands within the panel's section, below its heading; where it writes nothing, the panel is
+ * left out. */
 typedef void (*bh_panel_fn)(struct bh_html *html, const struct bh_panel_call *call);
 
 #define BH_VIEW(view, path, section, title, command)

@@ -29,7 +29,7 @@ jobs_put_when(struct bh_html *html, bh_json_value job)
         bh_show_time(html, begun);
     } else if (start) {
         bh_html_text(html, "about ");
-        bh_show_time(html, start);
+        bh_show_about(html, start);
     } else if (!ended) {
         bh_html_text(html, "not known");
     }

@@ -1,31 +1,20 @@
 /* Nodes and how they are. */
 #include <stdio.h>
-#include <string.h>
 
 #include "web/panel.h"
 #include "web/show.h"
 
+/* Two cells, empty where the node has not said what it has. */
 static void
-nodes_put_row(struct bh_html *html, bh_json_value node)
+nodes_put_resources(struct bh_html *html, bh_json_value node)
 {
-    const char *held = bh_show_text_of(node, "held");
-    char text[64];
+    char text[64] = "";
 
-    bh_html_open(html, "tr");
-    bh_html_open(html, "td");
-    bh_show_link(html, "/nodes/", bh_show_text_of(node, "name"), bh_show_text_of(node, "name"));
-    bh_html_close(html, "td");
-    bh_html_open(html, "td");
-    bh_show_state(html, bh_show_text_of(node, "state"));
-    if (strcmp(held, "no") != 0 && held[0]) {
-        bh_html_text(html, " ");
-        bh_show_state(html, held);
+    if (!bh_json_get(node, "offered_cpu_milli")) {
+        bh_show_cell(html, "");
+        bh_show_cell(html, "");
+        return;
     }
-    bh_html_close(html, "td");
-    bh_html_open(html, "td");
-    bh_html_u64(html, bh_show_number_of(node, "gpus"));
-    bh_html_close(html, "td");
-    bh_show_cell(html, bh_show_text_of(node, "driver"));
     snprintf(text, sizeof text, "%llu of %llu",
              (unsigned long long)bh_show_number_of(node, "used_cpu_milli") / 1000,
              (unsigned long long)bh_show_number_of(node, "offered_cpu_milli") / 1000);
@@ -35,6 +24,29 @@ nodes_put_row(struct bh_html *html, bh_json_value node)
     bh_html_text(html, " of ");
     bh_show_mib(html, bh_show_number_of(node, "offered_memory_mib"));
     bh_html_close(html, "td");
+}
+
+static void
+nodes_put_row(struct bh_html *html, bh_json_value node)
+{
+
+    bh_html_open(html, "tr");
+    bh_html_open(html, "td");
+    bh_show_link(html, "/nodes/", bh_show_text_of(node, "name"), bh_show_text_of(node, "name"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_state(html, bh_show_text_of(node, "state"));
+    bh_html_text(html, " ");
+    bh_show_cordon(html, bh_show_text_of(node, "cordon"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    if (bh_json_get(node, "gpus"))
+        bh_html_u64(html, bh_show_number_of(node, "gpus"));
+    else
+        bh_show_unavailable(html, "the node is away");
+    bh_html_close(html, "td");
+    bh_show_cell(html, bh_show_text_of(node, "driver"));
+    nodes_put_resources(html, node);
     bh_show_cell(html, bh_show_text_of(node, "isolation"));
     bh_html_close(html, "tr");
 }

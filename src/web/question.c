@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { NAME_MAX = 64 };
+enum { NAME_MAX = 64, FILLED_MAX = 512 };
 
 /* How long the variable part at `at` is, 0 where none begins there. */
 static size_t
@@ -69,13 +69,24 @@ question_value(const struct question_sources *from, const char *value, size_t le
     return question_find(from, name);
 }
 
+/* "gpu/{id}": what stands before the variable part stays; NULL: too long. */
+static const char *
+question_fill_within(const struct question_sources *from, const char *text, char filled[FILLED_MAX])
+{
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, filled, FILLED_MAX);
+    question_put_filled(&out, text, strlen(text), from->id);
+    return bh_buf_text(&out);
+}
+
 /* One parameter, "name=value" of `length` bytes, encoded into `out` as a query. */
 static void
 question_put_parameter(struct bh_buf *out, const struct question_sources *from, const char *pair,
                        size_t length)
 {
     const char *equals = memchr(pair, '=', length);
-    char name[NAME_MAX] = "", text[NAME_MAX] = "", found[NAME_MAX];
+    char name[NAME_MAX] = "", text[NAME_MAX] = "", found[NAME_MAX], filled[FILLED_MAX];
     const char *value = NULL;
     size_t name_length = equals ? (size_t)(equals - pair) : length, value_length;
 
@@ -84,7 +95,8 @@ question_put_parameter(struct bh_buf *out, const struct question_sources *from, 
     value_length = length - name_length - 1;
     memcpy(name, pair, name_length);
     memcpy(text, equals + 1, value_length);
-    value = text[0] == '{' ? question_value(from, text, value_length, found) : text;
+    value = text[0] == '{' ? question_value(from, text, value_length, found)
+                           : question_fill_within(from, text, filled);
     if (!value || !value[0])
         return;
     if (out->length > 0)

@@ -39,10 +39,20 @@ bh_show_time(struct bh_html *html, bh_ns at)
     }
     bh_buf_init_fixed(&utc, text, sizeof text);
     bh_time_put_utc(&utc, at);
-    bh_html_open(html, "time");
-    bh_html_attr(html, "datetime", bh_buf_text(&utc));
-    bh_html_text(html, bh_buf_text(&utc));
-    bh_html_close(html, "time");
+    bh_html_element(html, "time", NULL, bh_buf_text(&utc));
+}
+
+void
+bh_show_about(struct bh_html *html, bh_ns at)
+{
+    static const size_t seconds = sizeof "2026-11-28T16:06" - 1;
+    char text[TEXT_MAX];
+    struct bh_buf utc;
+
+    bh_buf_init_fixed(&utc, text, sizeof text);
+    bh_time_put_utc(&utc, at);
+    snprintf(text + seconds, sizeof text - seconds, "Z");
+    bh_html_element(html, "time", NULL, text);
 }
 
 void
@@ -86,6 +96,20 @@ bh_show_mib(struct bh_html *html, uint64_t mib)
 }
 
 void
+bh_show_parts(struct bh_html *html, uint64_t parts)
+{
+    uint64_t hundredths = (parts * 100 + 2100) / 4200;
+    char text[TEXT_MAX];
+
+    if (hundredths % 100 == 0)
+        snprintf(text, sizeof text, "%llu", (unsigned long long)(hundredths / 100));
+    else
+        snprintf(text, sizeof text, "%llu.%02llu", (unsigned long long)(hundredths / 100),
+                 (unsigned long long)(hundredths % 100));
+    bh_html_text(html, text);
+}
+
+void
 bh_show_unavailable(struct bh_html *html, const char *why)
 {
     bh_html_open(html, "span");
@@ -112,6 +136,20 @@ bh_show_state(struct bh_html *html, const char *state)
     if (show_is_class(state))
         snprintf(class, sizeof class, "state %s", state);
     bh_html_element(html, "span", class, state);
+}
+
+void
+bh_show_cordon(struct bh_html *html, const char *cordon)
+{
+    static const struct {
+        const char *cordon, *state;
+    } rows[] = { { "cordon", "cordoned" }, { "drain", "draining" }, { "drain_now", "draining" } };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        if (strcmp(rows[i].cordon, cordon) == 0)
+            bh_show_state(html, rows[i].state);
+    if (strcmp(cordon, "drain_now") == 0)
+        bh_html_text(html, " at once");
 }
 
 void

@@ -13,9 +13,12 @@ const char *bh_show_text_of(bh_json_value object, const char *name);
 uint64_t bh_show_number_of(bh_json_value object, const char *name);
 bool bh_show_truth_of(bh_json_value object, const char *name);
 
-/* A moment: its UTC text, which live.js turns into the reader's zone; the exact one is its title.
+/* A moment: its UTC text, which live.js turns into the reader's zone; the exact one is its title then.
  * 0 is "never". */
 void bh_show_time(struct bh_html *html, bh_ns at);
+
+/* A moment that is only estimated: to the minute. */
+void bh_show_about(struct bh_html *html, bh_ns at);
 
 /* A span of time in two units at most: "3m 20s". */
 void bh_show_span(struct bh_html *html, bh_ns span);
@@ -23,11 +26,17 @@ void bh_show_span(struct bh_html *html, bh_ns span);
 /* MiB as "9.8 GiB" or "512 MiB", in one decimal. */
 void bh_show_mib(struct bh_html *html, uint64_t mib);
 
+/* Parts, 4200 to a GPU, as GPUs in two decimals: "12.43", "2". */
+void bh_show_parts(struct bh_html *html, uint64_t parts);
+
 /* Why there is no figure. */
 void bh_show_unavailable(struct bh_html *html, const char *why);
 
 /* A state as a word in its colour: class "state STATE". */
 void bh_show_state(struct bh_html *html, const char *state);
+
+/* Whether it is cordoned or drained, as the API's `cordon` has it; nothing where it is neither. */
+void bh_show_cordon(struct bh_html *html, const char *cordon);
 
 /* A link within the site: `folder` ("/jobs/") and a name, encoded but for its slashes. */
 void bh_show_link(struct bh_html *html, const char *folder, const char *name, const char *text);

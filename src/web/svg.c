@@ -14,7 +14,8 @@ enum {
     LETTER_WIDE = 6,
     BAR_HIGH = 10,
     LABEL_LEAST = 6,
-    CLASS_MAX = 64
+    CLASS_MAX = 64,
+    GRID_MAX = 256
 };
 
 static void
@@ -26,24 +27,28 @@ svg_attr(struct bh_html *html, const char *name, uint64_t number)
     bh_html_attr(html, name, text);
 }
 
+/* `role`: "img" has no parts for screen readers, "group" has. */
 static void
-svg_open(struct bh_html *html, const char *class, uint32_t wide, uint32_t high, const char *title)
+svg_open(struct bh_html *html, const char *role, const char *class, const uint32_t size[2], const char *title)
 {
     char box[48];
 
-    snprintf(box, sizeof box, "0 0 %u %u", wide, high);
+    snprintf(box, sizeof box, "0 0 %u %u", size[0], size[1]);
     bh_html_open(html, "svg");
     bh_html_attr(html, "class", class);
     bh_html_attr(html, "viewbox", box);
-    bh_html_attr(html, "role", "img");
+    bh_html_attr(html, "role", role);
     bh_html_attr(html, "aria-label", title);
 }
 
+/* One without width is not there. */
 static void
 svg_put_rect(struct bh_html *html, const char *class, const uint32_t box[4])
 {
     static const char *const names[] = { "x", "y", "width", "height" };
 
+    if (box[2] == 0)
+        return;
     bh_html_open(html, "rect");
     bh_html_attr(html, "class", class);
     for (size_t i = 0; i < BH_COUNT(names); i++)
@@ -53,7 +58,7 @@ svg_put_rect(struct bh_html *html, const char *class, const uint32_t box[4])
 
 /* A label that fits, cut at its end. */
 static void
-svg_put_label(struct bh_html *html, const char *label, uint32_t x, uint32_t wide)
+svg_put_label(struct bh_html *html, const char *label, uint32_t wide)
 {
     char text[32];
     uint32_t room = wide / LETTER_WIDE;
@@ -62,7 +67,7 @@ svg_put_label(struct bh_html *html, const char *label, uint32_t x, uint32_t wide
         return;
     snprintf(text, sizeof text, "%.*s", (int)(room < sizeof text - 1 ? room : sizeof text - 1), label);
     bh_html_open(html, "text");
-    svg_attr(html, "x", x + wide / 2);
+    svg_attr(html, "x", wide / 2);
     svg_attr(html, "y", MEMORY_HIGH / 2 + 4);
     bh_html_text(html, text);
     bh_html_close(html, "text");
@@ -76,37 +81,66 @@ svg_put_partition(struct bh_html *html, const struct bh_svg_gpu *gpu,
     uint32_t unit = WIDE / (gpu->units ? gpu->units : 1), slice = WIDE / (gpu->slices ? gpu->slices : 1);
     uint32_t x = partition->start * unit, wide = partition->units * unit;
     uint32_t compute = partition->slices * slice;
-    char class[CLASS_MAX];
+    const char *element = partition->job ? "a" : "g";
+    char class[CLASS_MAX], address[32], place[32];
 
-    snprintf(class, sizeof class, "partition %s t%u", partition->state, partition->hue % BH_SVG_HUES);
-    bh_html_open(html, "g");
+    snprintf(class, sizeof class, "partition %.20s t%u", partition->state, partition->hue % BH_SVG_HUES);
+    snprintf(address, sizeof address, "/jobs/%llu", (unsigned long long)partition->job);
+    snprintf(place, sizeof place, "translate(%u)", x);
+    bh_html_open(html, element);
     bh_html_attr(html, "class", class);
+    if (partition->job)
+        bh_html_attr(html, "href", address);
+    if (x > 0)
+        bh_html_attr(html, "transform", place);
     bh_html_element(html, "title", NULL, partition->title);
-    svg_put_rect(html, "memory", (const uint32_t[4]){ x + 1, 1, wide - 2, MEMORY_HIGH - 2 });
+    svg_put_rect(html, "memory", (const uint32_t[4]){ 1, 1, wide - 2, MEMORY_HIGH - 2 });
     svg_put_rect(
         html, "compute",
-        (const uint32_t[4]){ x + 1, MEMORY_HIGH + GAP, compute < wide ? compute : wide - 2, COMPUTE_HIGH });
-    svg_put_label(html, partition->label, x, wide);
-    bh_html_close(html, "g");
+        (const uint32_t[4]){ 1, MEMORY_HIGH + GAP, compute < wide ? compute : wide - 2, COMPUTE_HIGH });
+    svg_put_label(html, partition->label, wide);
+    bh_html_close(html, element);
 }
 
-/* Where the memory slices of an empty board lie. */
+/* Where the memory slices of an empty board lie: one path, as pages have many boards. */
 static void
 svg_put_grid(struct bh_html *html, uint32_t units)
 {
-    for (uint32_t i = 1; i < units; i++)
-        svg_put_rect(html, "grid", (const uint32_t[4]){ i * (WIDE / units), 4, 1, MEMORY_HIGH - 8 });
+    char lines[GRID_MAX] = "";
+    size_t used = 0;
+
+    for (uint32_t i = 1; i < units && used + 16 < sizeof lines; i++)
+        used += (size_t)snprintf(lines + used, sizeof lines - used, "M%u 4v%d", i * (WIDE / units),
+                                 MEMORY_HIGH - 8);
+    bh_html_open(html, "path");
+    bh_html_attr(html, "class", "grid");
+    bh_html_attr(html, "d", lines);
+    bh_html_close(html, "path");
 }
 
 void
 bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu)
 {
-    svg_open(html, gpu->blocked ? "gpu blocked" : "gpu", WIDE, MEMORY_HIGH + GAP + COMPUTE_HIGH, gpu->title);
+    const uint32_t size[2] = { WIDE, MEMORY_HIGH + GAP + COMPUTE_HIGH };
+
+    svg_open(html, "group",
+             gpu->fenced     ? "gpu fenced"
+             : gpu->cordoned ? "gpu cordoned"
+                             : "gpu",
+             size, gpu->title);
     svg_put_rect(html, "board", (const uint32_t[4]){ 0, 0, WIDE, MEMORY_HIGH });
     svg_put_grid(html, gpu->units);
     for (uint32_t i = 0; i < gpu->partition_count; i++)
         svg_put_partition(html, gpu, &gpu->partitions[i]);
     bh_html_close(html, "svg");
+}
+
+/* A bar takes the size that the sheet gives it. */
+static void
+svg_open_bar(struct bh_html *html, const char *class, const char *title)
+{
+    svg_open(html, "img", class, (const uint32_t[2]){ WIDE, BAR_HIGH }, title);
+    bh_html_attr(html, "preserveaspectratio", "none");
 }
 
 static uint32_t
@@ -124,7 +158,7 @@ bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar)
     uint32_t guarantee = svg_bar_length(bar->guarantee, bar->whole);
     uint32_t own = used < guarantee ? used : guarantee;
 
-    svg_open(html, "bar", WIDE, BAR_HIGH, bar->title);
+    svg_open_bar(html, "bar", bar->title);
     svg_put_rect(html, "track", (const uint32_t[4]){ 0, 0, WIDE, BAR_HIGH });
     svg_put_rect(html, "guarantee", (const uint32_t[4]){ 0, 0, guarantee, BAR_HIGH });
     svg_put_rect(html, "own", (const uint32_t[4]){ 0, 2, own, BAR_HIGH - 4 });
@@ -132,5 +166,22 @@ bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar)
     if (bar->limit != BH_SVG_NO_LIMIT && bar->limit <= bar->whole)
         svg_put_rect(html, "limit",
                      (const uint32_t[4]){ svg_bar_length(bar->limit, bar->whole) - 1, 0, 1, BAR_HIGH });
+    bh_html_close(html, "svg");
+}
+
+void
+bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack)
+{
+    uint64_t before = 0;
+
+    svg_open_bar(html, "bar stack", stack->title);
+    svg_put_rect(html, "track", (const uint32_t[4]){ 0, 0, WIDE, BAR_HIGH });
+    for (uint32_t i = 0; i < stack->count; i++) {
+        uint32_t from = svg_bar_length(before, stack->whole);
+
+        before += stack->segments[i].amount;
+        svg_put_rect(html, stack->segments[i].class,
+                     (const uint32_t[4]){ from, 0, svg_bar_length(before, stack->whole) - from, BAR_HIGH });
+    }
     bh_html_close(html, "svg");
 }

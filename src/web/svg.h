@@ -12,6 +12,7 @@ struct bh_svg_partition {
     const char *label; /* within it, as far as there is room: what holds it */
     const char *title; /* whole, for pointers and screen readers */
     const char *state; /* "leased", "idle", ...: a class */
+    uint64_t job;      /* where it leads to; 0: nowhere */
     uint32_t hue;      /* of its tenant: 0 to BH_SVG_HUES - 1 */
 };
 
@@ -22,7 +23,7 @@ struct bh_svg_gpu {
     uint32_t units, slices;
     const struct bh_svg_partition *partitions;
     uint32_t partition_count;
-    bool blocked; /* fenced or cordoned: hatched */
+    bool fenced, cordoned; /* nothing new is placed on it: by a fault, or as an operator wants it */
 };
 void bh_svg_put_gpu(struct bh_html *html, const struct bh_svg_gpu *gpu);
 
@@ -32,6 +33,19 @@ struct bh_svg_bar {
     uint64_t used, guarantee, limit; /* BH_SVG_NO_LIMIT: none */
     uint64_t whole;                  /* what the bar's length is */
 };
+
+/* A whole in consecutive segments, each of a class of its own. */
+struct bh_svg_segment {
+    const char *class;
+    uint64_t amount;
+};
+struct bh_svg_stack {
+    const char *title;
+    const struct bh_svg_segment *segments;
+    uint32_t count;
+    uint64_t whole;
+};
+void bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack);
 
 #define BH_SVG_NO_LIMIT UINT64_MAX
 void bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar);

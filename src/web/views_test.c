@@ -28,6 +28,11 @@ static const char *const names[BH_SITE_VIEWS] = {
 #undef BH_PANEL
 };
 
+/* Who asks, or what there is: in "member", v1_tenants_member.json goes before v1_tenants.json. */
+static const char *round_name;
+
+static bool crowded; /* the site is large (views_put_crowd) */
+
 /* What the API refuses in this round. */
 static struct {
     const char *path;
@@ -40,15 +45,123 @@ static const char *parameter_name, *parameter_value; /* of the page's query */
 static void
 views_fixture_path(const char *path, char *ret, size_t size)
 {
-    size_t begin = (size_t)snprintf(ret, size, "%s/", fixture_folder);
+    size_t begin = (size_t)snprintf(ret, size, "%s/", fixture_folder), end;
+    FILE *file = NULL;
 
-    snprintf(ret + begin, size - begin, "%s.json", path + 1);
+    end = begin + (size_t)snprintf(ret + begin, size - begin, "%s", path + 1);
     for (char *at = ret + begin; *at; at++)
         *at = *at == '/' ? '_' : *at;
+    if (round_name) {
+        snprintf(ret + end, size - end, "_%s.json", round_name);
+        file = fopen(ret, "r");
+    }
+    if (file)
+        fclose(file);
+    else
+        snprintf(ret + end, size - end, ".json");
 }
 
 /* How the last question about records said that they be ordered. */
 static char order_asked[16];
+/* ---- a large site: 64 GPUs on 8 nodes, 200 jobs of 16 tenants ---- */
+
+enum { CROWD_GPUS = 64, CROWD_JOBS = 200, CROWD_TENANTS = 16 };
+
+/* Digits that do not repeat, as those of UUIDs. */
+static uint32_t
+crowd_digits(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+static void
+crowd_put_partition(struct bh_buf *out, uint32_t gpu, uint32_t i)
+{
+    uint32_t job = 4000 + gpu * 3 + i * 7;
+
+    bh_buf_printf(out,
+                  "%s{\"id\":%u,\"job\":%u,\"profile\":\"2g.20gb\",\"slices\":2,\"start\":%u,\"state\":"
+                  "\"leased\",\"tenant\":\"acme/team-%u/project\",\"units\":2}",
+                  i ? "," : "", gpu * 4 + i, job, i * 2, (gpu + i) % CROWD_TENANTS);
+}
+
+static void
+crowd_put_gpus(struct bh_buf *out)
+{
+    uint32_t state = 88172645;
+
+    bh_buf_puts(out, "{\"items\":[");
+    for (uint32_t i = 0; i < CROWD_GPUS; i++) {
+        bh_buf_printf(
+            out,
+            "%s{\"compute_slices\":7,\"cordon\":\"no\",\"health\":\"ok\",\"index\":%u,\"managed\":true,"
+            "\"memory_mib\":81559,\"memory_units\":8,\"memory_used_mib\":%u,\"mode\":\"mig\",\"model\":"
+            "\"H100-80GB\",\"node\":\"node-%u\",\"partitions\":[",
+            i ? "," : "", i % 8, 20000 + (i * 977) % 60000, i / 8);
+        for (uint32_t k = 0; k < 3; k++)
+            crowd_put_partition(out, i, k);
+        bh_buf_printf(out,
+                      "],\"power_mw\":%u000,\"temperature_c\":%u,\"used\":{\"gpus\":\"6/7\"},"
+                      "\"uuid\":\"GPU-%08x-%04x-4%03x-8%03x-%08x%04x\"}",
+                      200 + (i * 37) % 400, 40 + (i * 7) % 30, crowd_digits(&state),
+                      crowd_digits(&state) & 0xffff, crowd_digits(&state) & 0xfff,
+                      crowd_digits(&state) & 0xfff, crowd_digits(&state), crowd_digits(&state) & 0xffff);
+    }
+    bh_buf_puts(out, "]}");
+}
+
+static void
+crowd_put_jobs(struct bh_buf *out)
+{
+    static const char *const skus[] = { "small", "medium", "large" };
+
+    bh_buf_puts(out, "{\"items\":[");
+    for (uint32_t i = 0; i < CROWD_JOBS; i++)
+        bh_buf_printf(
+            out,
+            "%s{\"estimated_start_ns\":\"%llu\",\"id\":%u,\"name\":\"train-%u\",\"reason\":\"%s\",\"sku\":"
+            "\"%s\",\"state\":\"pending\",\"tenant\":\"acme/team-%u/project\",\"user\":\"user-%u\"}",
+            i ? "," : "", (unsigned long long)((1795878983 + (uint64_t)i * 433) * BH_NS_PER_S), 5000 + i * 3,
+            i * 17, i % 3 ? "capacity" : "tenant_limit", skus[i % 3], i % CROWD_TENANTS, i % 40);
+    bh_buf_puts(out, "]}");
+}
+
+static void
+crowd_put_tenants(struct bh_buf *out)
+{
+    bh_buf_puts(out, "{\"items\":[");
+    for (uint32_t i = 0; i < CROWD_TENANTS; i++)
+        bh_buf_printf(out,
+                      "%s{\"boundary\":\"hard\",\"guarantee\":\"%u\",\"guarantee_parts\":%u,\"limit\":\"16\","
+                      "\"limit_parts\":67200,\"name\":\"acme/team-%u/project\",\"pending\":%u,\"running\":12,"
+                      "\"used\":\"%u\",\"used_parts\":%u}",
+                      i ? "," : "", i % 5, i % 5 * 4200, i, i * 3, i % 7, i % 7 * 4200);
+    bh_buf_puts(out, "],\"whole_site\":true}");
+}
+
+/* False: the path has an answer that does not grow. */
+static bool
+views_put_crowd(const char *path, struct bh_buf *out)
+{
+    static const struct {
+        const char *path;
+        void (*put)(struct bh_buf *out);
+    } rows[] = { { "/v1/gpus", crowd_put_gpus },
+                 { "/v1/jobs", crowd_put_jobs },
+                 { "/v1/tenants", crowd_put_tenants } };
+
+    for (size_t i = 0; crowded && i < BH_COUNT(rows); i++)
+        if (strcmp(rows[i].path, path) == 0) {
+            rows[i].put(out);
+            return true;
+        }
+    return false;
+}
+
+/* ---- asking ---- */
 
 static void
 views_answer(void *self, const struct bh_request *request, struct bh_reply *reply)
@@ -64,6 +177,8 @@ views_answer(void *self, const struct bh_request *request, struct bh_reply *repl
         bh_buf_puts(&reply->body, "{\"error\":{\"message\":\"the store is <full>\"}}");
         return;
     }
+    if (views_put_crowd(request->path, &reply->body))
+        return;
     views_fixture_path(request->path, path, sizeof path);
     bh_golden_read(path, &reply->body);
     if (reply->body.length == 0)
@@ -148,20 +263,68 @@ views_address(enum bh_site_view view, char text[256])
 }
 
 static void
+views_check_golden(enum bh_site_view view)
+{
+    struct bh_reply reply;
+    char address[256], name[64];
+
+    views_get(views_address(view, address), COOKIE, &reply);
+    BH_CHECK_EQ(address, reply.status, 200);
+    snprintf(name, sizeof name, "view_%s%s%s", names[view], round_name ? "_" : "",
+             round_name ? round_name : "");
+    for (char *at = name; *at; at++)
+        *at = *at >= 'A' && *at <= 'Z' ? (char)(*at + 32) : *at;
+    BH_CHECK(name, bh_golden_matches(golden_folder, build_folder, name, bh_buf_text(&reply.body)));
+    bh_buf_fini(&reply.body);
+}
+
+static void
 whole_pages(void **state)
 {
-    for (enum bh_site_view view = 0; view < BH_SITE_VIEWS; view++) {
-        struct bh_reply reply;
-        char address[256], name[64];
+    for (enum bh_site_view view = 0; view < BH_SITE_VIEWS; view++)
+        views_check_golden(view);
+    BH_CHECK_DONE();
+}
 
-        views_get(views_address(view, address), COOKIE, &reply);
-        BH_CHECK_EQ(address, reply.status, 200);
-        snprintf(name, sizeof name, "view_%s", names[view]);
-        for (char *at = name; *at; at++)
-            *at = *at >= 'A' && *at <= 'Z' ? (char)(*at + 32) : *at;
-        BH_CHECK(name, bh_golden_matches(golden_folder, build_folder, name, bh_buf_text(&reply.body)));
-        bh_buf_fini(&reply.body);
+/* For a tenant's member, and where there is nothing yet: what to do first. */
+static void
+other_rounds(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_site_view view;
+    } rounds[] = {
+        { "member", BH_SITE_VIEW_OVERVIEW }, { "empty", BH_SITE_VIEW_OVERVIEW },
+        { "empty", BH_SITE_VIEW_GPU },       { "empty", BH_SITE_VIEW_TENANT },
+        { "empty", BH_SITE_VIEW_FORECAST },  { "empty", BH_SITE_VIEW_SITE },
+        { "empty", BH_SITE_VIEW_NODE },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rounds); i++) {
+        round_name = rounds[i].name;
+        views_check_golden(rounds[i].view);
     }
+    round_name = NULL;
+    BH_CHECK_DONE();
+}
+
+/* What a telephone on a slow line gets of 64 GPUs and 200 jobs: tests/web/size_test.py weighs it. */
+static void
+a_large_overview(void **state)
+{
+    struct bh_reply reply;
+    char path[512];
+    FILE *file;
+
+    crowded = true;
+    views_get("/", COOKIE, &reply);
+    crowded = false;
+    BH_CHECK_EQ("/", reply.status, 200);
+    snprintf(path, sizeof path, "%s/overview_crowded.html", build_folder);
+    file = fopen(path, "w");
+    BH_CHECK(path, file && fwrite(reply.body.bytes, reply.body.length, 1, file) == 1);
+    BH_CHECK_EQ(path, fclose(file), 0);
+    bh_buf_fini(&reply.body);
     BH_CHECK_DONE();
 }
 
@@ -174,6 +337,8 @@ twins(void **state)
         char address[256], begin[96];
 
         views_address(panel->view, address);
+        /* only members see it */
+        round_name = strcmp(panel->id, "share") == 0 ? "member" : NULL;
         parameter_value = panel->id;
         parameter_name = "panel";
         views_get(address, COOKIE, &section);
@@ -188,6 +353,7 @@ twins(void **state)
         bh_buf_fini(&section.body);
         bh_buf_fini(&json.body);
     }
+    round_name = NULL;
     BH_CHECK_DONE();
 }
 
@@ -210,6 +376,10 @@ static const struct {
     { "the record is not to be seen", "/audit/1", "/v1/records/1", 404, 404, "!id=\"proof\"" },
     { "the object is not there", "/jobs/1", "/v1/jobs/1", 404, 404, "!train" },
     { "the object is not the caller's to see", "/jobs/1", "/v1/jobs/1", 403, 404, "!train" },
+    { "another's tenant", "/tenants/acme/vision", "/v1/tenants/acme/vision", 404, 404, "!vision" },
+    { "no such node", "/nodes/vm", "/v1/nodes/vm", 404, 404, "!driver" },
+    { "no site file for a member", "/site", "/v1/site", 403, 200, "!id=\"policies\"" },
+    { "no moves for a member", "/forecast", "/v1/defrag", 403, 200, "!id=\"defrag\"" },
     { "the session is over", "/jobs/1", "/v1/jobs/1", 401, 303, "" },
 };
 
@@ -283,7 +453,8 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_pages),       cmocka_unit_test(twins),
+        cmocka_unit_test(whole_pages),      cmocka_unit_test(other_rounds),
+        cmocka_unit_test(a_large_overview), cmocka_unit_test(twins),
         cmocka_unit_test(refused_questions), cmocka_unit_test(searches_keep_what_was_asked),
         cmocka_unit_test(strangers),
     };

@@ -251,6 +251,10 @@ class Walk:
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
                      "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "LOG_SHOW", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS", "METRICS"):
             self.ask(name, by="erin")
+        gpu = self.site.client().get("/v1/gpus")["items"][0]
+        self.ask("GPU_GET", at=gpu["uuid"], by="erin")
+        self.ask("NODE_GET", at=gpu["node"], by="erin")
+        self.ask("TENANT_GET", at=self.site.client().get("/v1/tenants")["items"][0]["name"], by="erin")
         revision = self.ask("SITE_REVISIONS", by="erin")["present"]
         self.ask("SITE_REVISION", at=revision, by="erin")
         self.ask("SITE_DIFF", query=f"from={revision}", by="erin")

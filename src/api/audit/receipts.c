@@ -28,6 +28,9 @@ struct receipts {
     uint32_t earlier_count;
     const char *gpu; /* only of it; NULL: all */
     uint64_t after, capacity, last;
+    uint64_t
+        *orders; /* NULL, or a ring of `capacity`: the last orders are looked for, and nothing is written */
+    uint64_t order_count;
     bool of_one_job;               /* the caller sees the job, whatever else it sees */
     uint64_t unclean[UNCLEAN_MAX]; /* partitions whose scrub for the job failed, or was cut off */
     uint32_t unclean_count;
@@ -275,6 +278,14 @@ receipts_add_earlier(void *self, const struct bh_document_row *document)
     return true;
 }
 
+static void
+receipts_note_order(struct receipts *r, uint64_t order)
+{
+    if (r->order_count > 0 && r->orders[(r->order_count - 1) % r->capacity] == order)
+        return;
+    r->orders[r->order_count++ % r->capacity] = order;
+}
+
 static bool
 receipts_add(void *self, const struct bh_document_row *document)
 {
@@ -291,6 +302,10 @@ receipts_add(void *self, const struct bh_document_row *document)
             && !receipts_is_retry(r, &row.receipt))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !receipts_is_visible(r, &row.receipt))
         return true;
+    if (r->orders) {
+        receipts_note_order(r, row.receipt.order);
+        return true;
+    }
     if (r->capacity == 0 && row.receipt.order != r->last)
         return false;
     r->capacity -= r->capacity > 0; /* those of one order are never parted: `after` is an order */
@@ -331,6 +346,21 @@ bh_receipts_of(const struct bh_call *call, uint64_t job, struct bh_list *ret, st
     return rc;
 }
 
+/* Begin behind all but the last page. */
+static bh_rc
+receipts_skip_to_last(struct receipts *r, struct bh_err *err)
+{
+    struct receipts found = *r;
+    bh_rc rc = bh_call_alloc(r->call, r->capacity * sizeof *found.orders, &found.orders, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = receipts_put_all(&found, err);
+    if (rc == BH_OK && found.order_count > r->capacity)
+        r->after = found.orders[found.order_count % r->capacity] - 1;
+    return rc;
+}
+
 bh_rc
 bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
@@ -346,6 +376,10 @@ bh_receipts_list(struct bh_call *call, struct bh_err *err)
     struct bh_reply_receipt_list end = { .next = NULL };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 
+    if (rc != BH_OK)
+        return rc;
+    if (call->query.last && r.capacity > 0)
+        rc = receipts_skip_to_last(&r, err);
     if (rc != BH_OK)
         return rc;
     rows = bh_rows_begin(call, &bh_reply_receipt_list_fields);

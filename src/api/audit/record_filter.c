@@ -56,16 +56,22 @@ filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, s
     return bh_err_set(err, BH_NOT_FOUND, "actor: no principal %.60s", text);
 }
 
-/* A number, or a dataset's name.  A name that is no dataset's finds nothing, as that of one that
- * the caller may not know of does. */
+/* A number, a dataset's name or a GPU's UUID.  A name that there is none of finds nothing, as that of one
+ * that the caller may not know of does. */
 static bool
 filter_read_id(const struct bh_call *call, const char *type, const char *text, uint64_t *ret_id)
 {
     const struct bh_dir_dataset *dataset;
+    const struct bh_dir_gpu *gpu;
     struct bh_err unused;
 
     if (bh_parse_u64(text, ret_id, &unused) == BH_OK)
         return true;
+    if (strcmp(type, "gpu") == 0) {
+        gpu = bh_directory_gpu_uuid(call->dir, text);
+        *ret_id = gpu ? gpu->id.v : UINT64_MAX;
+        return true;
+    }
     if (strcmp(type, "dataset") != 0)
         return false;
     dataset = bh_directory_dataset_named(call->dir, text);

@@ -421,6 +421,31 @@ searches_know_datasets_by_name(void **state)
     BH_CHECK_DONE();
 }
 
+#define CORDONED                                                                                             \
+    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":90},\"obj\":{\"id\":1,\"type\":\"gpu\"},"        \
+    "\"phase\":\"done\",\"res\":\"ok\",\"seq\":4,\"ts\":\"2000\",\"v\":1,\"verb\":\"gpu.cordon\"}"
+
+static void
+searches_know_gpus_by_uuid(void **state)
+{
+    static const struct {
+        const char *query;
+        uint32_t uid, count;
+    } rows[] = {
+        { "object=gpu/GPU-a", CAROL, 1 },       { "object=gpu/1", CAROL, 1 },
+        { "object=gpu/GPU-b", CAROL, 0 },       { "object=gpu/GPU-a", BOB, 0 },
+        { "object=gpu/GPU-nothing", CAROL, 0 }, { "object=gpu/GPU-nothing", BOB, 0 },
+    };
+
+    bh_fixture_put_record(f, 4, CORDONED);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = rows[i].query, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].query, got.status, 200); /* also of one that there is not */
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"gpu.cordon\""), rows[i].count);
+    }
+    BH_CHECK_DONE();
+}
+
 #define ANSWER(seq, verb, ev)                                                                                \
     "{\"dec\":{\"allow\":true},\"ev\":" ev ",\"obj\":{\"id\":1,\"type\":\"lease\"},"                         \
     "\"phase\":\"outcome\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":2,\"ts\":\"2000\",\"v\":4,"            \
@@ -473,6 +498,7 @@ main(void)
                                         TEST(searches_find_what_they_ask_for),
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),
+                                        TEST(searches_know_gpus_by_uuid),
                                         TEST(outcomes_are_shown),
                                         TEST(events_are_shown),
                                         TEST(what_changed_a_job_is_shown_whole) };

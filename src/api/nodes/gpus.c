@@ -42,6 +42,9 @@ struct gpu_list {
     struct bh_visible visible;
     const struct gpu_question *q;
     struct bh_facts facts; /* of the connected nodes */
+    const char *one;       /* the UUID of the only one that is asked for; NULL: all */
+    const char *node;      /* only those of that node; NULL: of all */
+    bool found;
 };
 
 /* Whether a tenant that the caller does not see holds it: the GPU's `used` includes such partitions. */
@@ -177,12 +180,26 @@ gpus_mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
     return "free";
 }
 
-static struct bh_reply_gpu_parts
-gpus_parts_of(struct bh_parts parts, char text[BH_AMOUNT_SIZE])
+struct bh_reply_gpu_parts
+bh_gpus_parts(struct bh_parts parts, char text[BH_AMOUNT_SIZE])
 {
     return (struct bh_reply_gpu_parts){ .compute = parts.compute,
                                         .gpus = bh_gpus_text(bh_parts_equivalent(parts), text),
                                         .memory = parts.memory };
+}
+
+struct bh_reply_gpu_unusable_by
+bh_gpus_unusable_by(const struct bh_parts *causes, char texts[BH_UNUSABLES][BH_AMOUNT_SIZE])
+{
+#define CAUSE(cause) bh_gpus_parts(causes[cause], texts[cause])
+    return (struct bh_reply_gpu_unusable_by){ .away = CAUSE(BH_UNUSABLE_AWAY),
+                                              .carving = CAUSE(BH_UNUSABLE_CARVING),
+                                              .cordoned = CAUSE(BH_UNUSABLE_CORDONED),
+                                              .fault = CAUSE(BH_UNUSABLE_FAULT),
+                                              .geometry = CAUSE(BH_UNUSABLE_GEOMETRY),
+                                              .reserve = CAUSE(BH_UNUSABLE_RESERVE),
+                                              .unheard = CAUSE(BH_UNUSABLE_UNHEARD) };
+#undef CAUSE
 }
 
 /* What the node last said; a number that it did not send is 0. */
@@ -293,9 +310,12 @@ gpus_fill_state(const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
     ret->health_until_ns = gpu->until_ns;
     ret->id = gpu->gpu.v;
     ret->layout = bh_pool_layout_names[gpu->layout];
+    ret->link = gpu->link;
     ret->lone_carve = gpu->lone_carve;
     ret->managed = gpu->managed;
     ret->node_cordon = bh_held_names[gpu->node_held];
+    if (gpu->numa)
+        ret->numa = gpu->numa - 1;
     ret->reset_due = gpu->reset_due;
     ret->resets = gpu->resets;
     ret->share_percent = gpu->share_limit / (BH_GPU_PARTS / 100);
@@ -319,18 +339,28 @@ gpus_fill_report(const struct gpu_list *list, const struct bh_gpu_facts_of *fact
         gpus_fill_activity(sample, ret);
 }
 
+/* Why parts are unusable tells how others' partitions lie, and that some are being made. */
+static bool
+gpus_tells_causes(const struct gpu_list *list, const struct bh_gpu_view *gpu)
+{
+    return list->visible.all && bh_parts_equivalent(gpu->unusable) > 0;
+}
+
+/* As a row of the list, or as the reply where one GPU is asked for. */
 static void
 gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
     const struct bh_gpu_facts_of *facts = bh_facts_gpu(&list->facts, named->uuid);
+    char causes[BH_UNUSABLES][BH_AMOUNT_SIZE];
+    const struct bh_reply_gpu_unusable_by unusable_by = bh_gpus_unusable_by(gpu->causes, causes);
     struct gpu_partitions partitions;
     struct bh_buf words[2];
     char fault[FAULT_TEXT_MAX];
     struct bh_reply_gpu_shown row = {
-        .dedicated = gpus_parts_of(gpu->dedicated, BH_AMOUNT_TEXT),
-        .idle = gpus_parts_of(gpu->idle, BH_AMOUNT_TEXT),
-        .unusable = gpus_parts_of(gpu->unusable, BH_AMOUNT_TEXT),
-        .used = gpus_parts_of(gpu->used, BH_AMOUNT_TEXT),
+        .dedicated = bh_gpus_parts(gpu->dedicated, BH_AMOUNT_TEXT),
+        .idle = bh_gpus_parts(gpu->idle, BH_AMOUNT_TEXT),
+        .unusable = bh_gpus_parts(gpu->unusable, BH_AMOUNT_TEXT),
+        .used = bh_gpus_parts(gpu->used, BH_AMOUNT_TEXT),
         .fault = gpu->xid || gpu->sign ? gpus_fault_of(gpu, fault) : NULL,
         .mode = gpus_mode_of(list, gpu),
         .node = "",
@@ -341,8 +371,10 @@ gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct
         .index = BH_UNSET,
         .memory_mib = BH_UNSET,
         .memory_used_mib = BH_UNSET,
+        .numa = BH_UNSET,
         .power_mw = BH_UNSET,
         .temperature_c = BH_UNSET,
+        .unusable_by = gpus_tells_causes(list, gpu) ? &unusable_by : NULL,
         .utilisation = BH_UNSET,
     };
 
@@ -354,7 +386,11 @@ gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct
         gpus_fill_report(list, facts, gpu, &row);
     if (facts && gpu->gpu.v && !gpu->managed)
         gpus_fill_unmanaged(named, facts, words, &row);
-    (void)bh_rows_put(&list->rows, &row);
+    list->found = true;
+    if (list->one)
+        bh_reply_put(list->call, &bh_reply_gpu_shown_fields, &row);
+    else
+        (void)bh_rows_put(&list->rows, &row);
     bh_buf_fini(&words[0]);
     bh_buf_fini(&words[1]);
 }
@@ -368,6 +404,16 @@ gpus_is_known(const struct gpu_list *list, const char *uuid)
     return named && list->q->gpus[named - dir->gpus].gpu.v;
 }
 
+static bool
+gpus_is_asked_for(const struct gpu_list *list, const char *uuid)
+{
+    const struct bh_gpu_facts_of *facts = list->node ? bh_facts_gpu(&list->facts, uuid) : NULL;
+
+    if (list->one)
+        return strcmp(list->one, uuid) == 0;
+    return !list->node || (facts && strcmp(facts->node->name, list->node) == 0);
+}
+
 /* GPUs that their nodes could not read yet: the engine takes them in when they can. */
 static void
 gpus_put_unread(struct gpu_list *list)
@@ -377,22 +423,21 @@ gpus_put_unread(struct gpu_list *list)
     for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
         const struct bh_gpu_facts_of *facts = &list->facts.gpus[i];
 
-        if (*bh_facts_fence_why(facts, true) && !gpus_is_known(list, facts->uuid))
+        if (*bh_facts_fence_why(facts, true) && !gpus_is_known(list, facts->uuid)
+            && gpus_is_asked_for(list, facts->uuid))
             gpus_put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
     }
 }
 
 static void
-gpus_put_list(struct gpu_list *list)
+gpus_put_all(struct gpu_list *list)
 {
     const struct bh_directory *dir = list->call->dir;
 
-    list->rows = bh_rows_begin(list->call, &bh_reply_gpu_list_fields);
     for (uint32_t i = 0; i < dir->gpu_count; i++)
-        if (list->q->gpus[i].gpu.v)
+        if (list->q->gpus[i].gpu.v && gpus_is_asked_for(list, dir->gpus[i].uuid))
             gpus_put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
     gpus_put_unread(list);
-    bh_rows_end(&list->rows, &(struct bh_reply_gpu_list){ .total = list->rows.count });
 }
 
 static bh_rc
@@ -411,20 +456,50 @@ gpus_ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
     return bh_call_ask(call, ask_gpus, q, err);
 }
 
+static bh_rc
+gpus_load(struct gpu_list *list, struct gpu_question *q, struct bh_err *err)
+{
+    bh_rc rc = gpus_ask_all(list->call, q, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_visible_find(list->call, "job.view", &list->visible, err);
+    if (rc != BH_OK)
+        return rc;
+    list->q = q;
+    bh_facts_load(&list->call->api->options.owner, &list->facts);
+    return BH_OK;
+}
+
 bh_rc
 bh_gpus_list(struct bh_call *call, struct bh_err *err)
 {
     struct gpu_question q = { 0 };
-    struct gpu_list list = { .call = call, .q = &q };
-    bh_rc rc = gpus_ask_all(call, &q, err);
+    struct gpu_list list = { .call = call, .node = call->query.node };
+    bh_rc rc = gpus_load(&list, &q, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_visible_find(call, "job.view", &list.visible, err);
-    if (rc != BH_OK)
-        return rc;
-    bh_facts_load(&call->api->options.owner, &list.facts);
-    gpus_put_list(&list);
+    list.rows = bh_rows_begin(call, &bh_reply_gpu_list_fields);
+    gpus_put_all(&list);
+    bh_rows_end(&list.rows, &(struct bh_reply_gpu_list){ .total = list.rows.count });
     bh_facts_fini(&list.facts);
     return BH_OK;
+}
+
+bh_rc
+bh_gpus_get(struct bh_call *call, struct bh_err *err)
+{
+    struct gpu_question q = { 0 };
+    struct gpu_list list = { .call = call, .one = call->id };
+    bh_rc rc = gpus_load(&list, &q, err);
+
+    if (rc != BH_OK)
+        return rc;
+    gpus_put_all(&list);
+    bh_facts_fini(&list.facts);
+    if (list.found)
+        return BH_OK;
+    bh_err_set(err, BH_NOT_FOUND, "no GPU %.80s", call->id);
+    return bh_err_hint(err, "`bulkhead gpu -o wide` lists them by their UUIDs");
 }

@@ -413,13 +413,14 @@ bh_rc
 bh_layouts_list(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(layouts_unload) struct layouts l = { .call = call };
+    const char *only = call->query.gpu;
     bh_rc rc = layouts_load(&l, err);
 
     if (rc != BH_OK)
         return rc;
     l.rows = bh_rows_begin(call, &bh_reply_layout_list_fields);
     for (uint32_t i = 0; i < l.gpu_count; i++)
-        if (l.gpus[i].divides)
+        if (l.gpus[i].divides && (!only || strcmp(only, l.gpus[i].named->uuid) == 0))
             layouts_put_row(&l, &l.gpus[i]);
     bh_rows_end(&l.rows, &(struct bh_reply_layout_list){ .total = l.rows.count });
     return BH_OK;

@@ -1,6 +1,7 @@
 #include "api/nodes/nodes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/request/facts.h"
 #include "api/request/reply.h"
@@ -15,7 +16,10 @@ struct host_question {
 };
 
 struct node_list {
+    struct bh_call *call;
     struct bh_rows rows;
+    const char *one; /* the name of the only one that is asked for; NULL: all */
+    bool found;
     struct bh_visible visible;
     struct bh_facts facts;
     bool *shown; /* beside facts.nodes */
@@ -163,7 +167,17 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
         nodes_fill_report(list, facts, &lists, &row);
         list->shown[facts - list->facts.nodes] = true;
     }
-    (void)bh_rows_put(&list->rows, &row);
+    list->found = true;
+    if (list->one)
+        bh_reply_put(list->call, &bh_reply_node_shown_fields, &row);
+    else
+        (void)bh_rows_put(&list->rows, &row);
+}
+
+static bool
+nodes_is_asked_for(const struct node_list *list, const char *name)
+{
+    return !list->one || strcmp(list->one, name) == 0;
 }
 
 static bool
@@ -171,39 +185,69 @@ nodes_put_known(void *self, const struct bh_name_row *row)
 {
     struct node_list *list = self;
 
-    if (row->kind == BH_NAME_NODE && !row->gone)
+    if (row->kind == BH_NAME_NODE && !row->gone && nodes_is_asked_for(list, row->name))
         nodes_put_node(list, row->name, row->id);
     return true;
+}
+
+static bh_rc
+nodes_load(struct node_list *list, struct bh_err *err)
+{
+    struct bh_call *call = list->call;
+    const struct bh_store *store = &call->api->options.store;
+    bh_rc rc = store->ops->list_names(store->self, nodes_count_ids, &list->hosts, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_alloc(call, (list->hosts.count + 1) * sizeof *list->hosts.hosts, &list->hosts.hosts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_visible_find(call, "job.view", &list->visible, err);
+    return rc == BH_OK ? bh_call_ask(call, nodes_ask_hosts, &list->hosts, err) : rc;
+}
+
+static bh_rc
+nodes_put_all(struct node_list *list, struct bh_err *err)
+{
+    const struct bh_store *store = &list->call->api->options.store;
+    bh_rc rc;
+
+    bh_facts_load(&list->call->api->options.owner, &list->facts);
+    list->shown = calloc(list->facts.node_count + 1, sizeof *list->shown);
+    BH_ASSERT(list->shown);
+    rc = store->ops->list_names(store->self, nodes_put_known, list, err);
+    for (uint32_t i = 0; i < list->facts.node_count; i++)
+        if (!list->shown[i] && nodes_is_asked_for(list, list->facts.nodes[i].name))
+            nodes_put_node(list, list->facts.nodes[i].name, UINT32_MAX); /* it came since names were read */
+    bh_facts_fini(&list->facts);
+    free(list->shown);
+    return rc;
 }
 
 bh_rc
 bh_nodes_list(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_store *store = &call->api->options.store;
-    struct node_list list = { .shown = NULL };
-    bh_rc rc = store->ops->list_names(store->self, nodes_count_ids, &list.hosts, err);
+    struct node_list list = { .call = call };
+    bh_rc rc = nodes_load(&list, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts, &list.hosts.hosts, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_visible_find(call, "job.view", &list.visible, err);
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_call_ask(call, nodes_ask_hosts, &list.hosts, err);
-    if (rc != BH_OK)
-        return rc;
-    bh_facts_load(&call->api->options.owner, &list.facts);
-    list.shown = calloc(list.facts.node_count + 1, sizeof *list.shown);
-    BH_ASSERT(list.shown);
     list.rows = bh_rows_begin(call, &bh_reply_node_list_fields);
-    rc = store->ops->list_names(store->self, nodes_put_known, &list, err);
-    for (uint32_t i = 0; i < list.facts.node_count; i++)
-        if (!list.shown[i]) /* it came since the names were read */
-            nodes_put_node(&list, list.facts.nodes[i].name, UINT32_MAX);
+    rc = nodes_put_all(&list, err);
     bh_rows_end(&list.rows, &(struct bh_reply_node_list){ .total = list.rows.count });
-    bh_facts_fini(&list.facts);
-    free(list.shown);
     return rc;
+}
+
+bh_rc
+bh_nodes_get(struct bh_call *call, struct bh_err *err)
+{
+    struct node_list list = { .call = call, .one = call->id };
+    bh_rc rc = nodes_load(&list, err);
+
+    if (rc == BH_OK)
+        rc = nodes_put_all(&list, err);
+    if (rc != BH_OK || list.found)
+        return rc;
+    bh_err_set(err, BH_NOT_FOUND, "no node %.119s", call->id);
+    return bh_err_hint(err, "`bulkhead node` lists them");
 }

@@ -1,5 +1,6 @@
 #include "api/site/status.h"
 
+#include "api/nodes/gpus.h"
 #include "api/request/reply.h"
 #include "api/request/visible.h"
 
@@ -7,10 +8,43 @@ enum { INVENTORY_JSON_MAX = 16 << 20, DEMANDS_MAX = 128 };
 
 struct status_question {
     struct bh_visible visible;
-    uint64_t now_ns;
+    uint64_t now_ns, oldest_ns;
     uint32_t running, pending, tenants, gpus, managed, fenced;
+    uint32_t free, whole, mig, shared; /* of those managed */
+    struct bh_parts used, idle, dedicated, unusable, causes[BH_UNUSABLES];
     struct bh_demand_view asked[BH_GPU_MODELS]; /* no shapes: not known */
 };
+
+/* How a GPU is divided; one on which nothing is held or made is free. */
+static void
+status_count_mode(struct status_question *q, const struct bh_gpu_view *gpu)
+{
+    bool busy = bh_parts_equivalent(gpu->used) > 0
+                || bh_parts_equivalent(gpu->causes[BH_UNUSABLE_CARVING]) > 0
+                || bh_parts_equivalent(gpu->causes[BH_UNUSABLE_UNHEARD]) > 0;
+
+    if (!gpu->managed)
+        return;
+    q->mig += gpu->mig;
+    q->free += !gpu->mig && !busy;
+    q->shared += !gpu->mig && busy && gpu->shared;
+    q->whole += !gpu->mig && busy && !gpu->shared;
+}
+
+static void
+status_add_gpu(struct status_question *q, const struct bh_gpu_view *gpu)
+{
+    q->gpus++;
+    q->managed += gpu->managed;
+    q->fenced += gpu->fenced || (gpu->health != BH_HEALTH_OK && gpu->health != BH_HEALTH_WATCHED);
+    status_count_mode(q, gpu);
+    q->used = bh_parts_add(q->used, gpu->used);
+    q->idle = bh_parts_add(q->idle, gpu->idle);
+    q->dedicated = bh_parts_add(q->dedicated, gpu->dedicated);
+    q->unusable = bh_parts_add(q->unusable, gpu->unusable);
+    for (uint32_t i = 0; i < BH_UNUSABLES; i++)
+        q->causes[i] = bh_parts_add(q->causes[i], gpu->causes[i]);
+}
 
 static void
 ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
@@ -32,11 +66,8 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
         q->pending += tenant.pending;
     }
     cursor = 0;
-    while (bh_view_next_gpu(engine, &cursor, &gpu)) {
-        q->gpus++;
-        q->managed += gpu.managed;
-        q->fenced += gpu.fenced || (gpu.health != BH_HEALTH_OK && gpu.health != BH_HEALTH_WATCHED);
-    }
+    while (bh_view_next_gpu(engine, &cursor, &gpu))
+        status_add_gpu(q, &gpu);
     for (uint32_t model = 0; model < BH_GPU_MODELS; model++)
         if (!bh_view_demand(engine, model, &q->asked[model]))
             q->asked[model].shapes = 0;
@@ -101,6 +132,53 @@ status_checkpoint_of(const struct bh_owner *owner, uint64_t now_ns)
     };
 }
 
+static bool
+status_read_submitted(void *self, const struct bh_job_row *row)
+{
+    uint64_t *submitted_ns = self;
+
+    *submitted_ns = row->submitted_ns;
+    return false;
+}
+
+/* When the pending job of the lowest number was submitted; 0: none waits that the caller sees. */
+static bh_rc
+status_read_oldest(struct bh_call *call, const struct bh_visible *visible, uint64_t *ret_ns,
+                   struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    const struct bh_job_filter filter = { .tenants = visible->all ? NULL : visible->ids,
+                                          .tenant_count = visible->all ? 0 : visible->count,
+                                          .active_only = true,
+                                          .state = "pending",
+                                          .limit = 1 };
+
+    *ret_ns = 0;
+    if (!visible->all && visible->count == 0)
+        return BH_OK;
+    return store->ops->list_jobs(store->self, &filter, status_read_submitted, ret_ns, err);
+}
+
+static struct bh_reply_status_gpus
+status_gpus_of(const struct status_question *q, const struct bh_reply_gpu_unusable_by *unusable_by,
+               char texts[4][BH_AMOUNT_SIZE])
+{
+    return (struct bh_reply_status_gpus){
+        .dedicated = bh_gpus_parts(q->dedicated, texts[0]),
+        .fenced = q->fenced,
+        .free = q->free,
+        .idle = bh_gpus_parts(q->idle, texts[1]),
+        .managed = q->managed,
+        .mig = q->mig,
+        .shared = q->shared,
+        .total = q->gpus,
+        .unusable = bh_gpus_parts(q->unusable, texts[2]),
+        .unusable_by = q->visible.all && bh_parts_equivalent(q->unusable) > 0 ? unusable_by : NULL,
+        .used = bh_gpus_parts(q->used, texts[3]),
+        .whole = q->whole,
+    };
+}
+
 static void
 status_write(struct bh_call *call, const struct status_question *q, uint64_t records)
 {
@@ -109,6 +187,8 @@ status_write(struct bh_call *call, const struct status_question *q, uint64_t rec
     uint64_t nodes = status_count_nodes(&options->owner, &first);
     bh_json_value root = first ? bh_json_root(first) : NULL;
     struct bh_reply_status_demand demand[DEMANDS_MAX];
+    char texts[4][BH_AMOUNT_SIZE], causes[BH_UNUSABLES][BH_AMOUNT_SIZE];
+    const struct bh_reply_gpu_unusable_by unusable_by = bh_gpus_unusable_by(q->causes, causes);
 
     BH_REPLY_WITH(call, status, .asked_for = status_demand_of(call, q, demand), .at_ns = q->now_ns,
                   .checkpoint = status_checkpoint_of(&options->owner, q->now_ns),
@@ -117,8 +197,8 @@ status_write(struct bh_call *call, const struct status_question *q, uint64_t rec
                   .commits =
                       q->visible.all ? options->owner.ops->commits(options->owner.self) : (uint64_t)BH_UNSET,
                   .records = q->visible.all ? records : (uint64_t)BH_UNSET,
-                  .gpus = { .fenced = q->fenced, .managed = q->managed, .total = q->gpus },
-                  .jobs = { .pending = q->pending, .running = q->running },
+                  .gpus = status_gpus_of(q, &unusable_by, texts),
+                  .jobs = { .oldest_ns = q->oldest_ns, .pending = q->pending, .running = q->running },
                   .node = { .connected = nodes > 0,
                             .driver = bh_json_text(bh_json_get(root, "driver"), ""),
                             .name = bh_json_text(bh_json_get(root, "node"), ""),
@@ -141,6 +221,8 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     rc = bh_call_ask(call, ask_status, &q, err);
+    if (rc == BH_OK)
+        rc = status_read_oldest(call, &q.visible, &q.oldest_ns, err);
     if (rc != BH_OK)
         return rc;
     status_write(call, &q, records);

@@ -2,11 +2,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "api/documents/revision.h"
 #include "api/request/amounts.h"
 #include "api/request/reply.h"
 #include "api/request/visible.h"
 #include "base/time.h"
+#include "policy/authz.h"
 
 struct tenant_question {
     const struct bh_directory *dir;
@@ -65,14 +68,21 @@ tenants_fill_quota(const struct bh_call *call, const struct bh_tenant_view *view
 }
 
 static enum bh_boundary
-boundary_of(const struct bh_ev_tenant *settings)
+tenants_boundary_of(const struct bh_ev_tenant *settings)
 {
     return settings->boundary == BH_BOUNDARY_UNSET ? bh_boundary_default(settings->kind) : settings->boundary;
 }
 
+/* What only GET of one tenant says. */
+struct tenant_whole {
+    struct bh_texts children, parents;
+    struct bh_list members, policies; /* `members` without items: none that the caller may see */
+};
+
+/* As a row of a list, or, with `whole`, as the reply. */
 static void
-tenants_put_tenant(const struct bh_call *call, struct bh_rows *rows, const struct bh_dir_tenant *named,
-                   const struct bh_tenant_view *view)
+tenants_put_tenant(struct bh_call *call, struct bh_rows *rows, const struct bh_dir_tenant *named,
+                   const struct bh_tenant_view *view, const struct tenant_whole *whole)
 {
     const struct bh_ev_tenant *settings = &view->settings;
     const struct bh_budget *budget = &settings->budget;
@@ -85,8 +95,8 @@ tenants_put_tenant(const struct bh_call *call, struct bh_rows *rows, const struc
         .spent_money = bh_decimal_text(view->spent_money, BH_MONEY_UNIT, BH_AMOUNT_TEXT),
     };
     struct tenant_quotas quotas;
-    const struct bh_reply_tenant_shown row = {
-        .boundary = bh_boundary_names[boundary_of(settings)],
+    struct bh_reply_tenant_shown row = {
+        .boundary = bh_boundary_names[tenants_boundary_of(settings)],
         .budget = budget->period == BH_PERIOD_NONE ? NULL : &spending,
         .dedicated_nodes = settings->dedicated_nodes,
         .fair_gpu_hours = bh_decimal_text(view->fair, 3600, BH_AMOUNT_TEXT),
@@ -110,7 +120,15 @@ tenants_put_tenant(const struct bh_call *call, struct bh_rows *rows, const struc
 
     for (uint32_t i = 0; i < settings->quota_count; i++)
         tenants_fill_quota(call, view, i, &quotas);
-    (void)bh_rows_put(rows, &row);
+    if (!whole) {
+        (void)bh_rows_put(rows, &row);
+        return;
+    }
+    row.children = whole->children;
+    row.members = whole->members;
+    row.parents = whole->parents;
+    row.policies = whole->policies;
+    bh_reply_put(call, &bh_reply_tenant_shown_fields, &row);
 }
 
 bh_rc
@@ -134,8 +152,226 @@ bh_tenants_list(struct bh_call *call, struct bh_err *err)
         const struct bh_dir_tenant *named = &call->dir->tenants[i];
 
         if (!named->gone && q.views[i].settings.tenant.v && bh_visible_has(&visible, named->id.v))
-            tenants_put_tenant(call, &rows, named, &q.views[i]);
+            tenants_put_tenant(call, &rows, named, &q.views[i], NULL);
     }
-    bh_rows_end(&rows, &(struct bh_reply_tenant_list){ .total = rows.count });
+    bh_rows_end(&rows, &(struct bh_reply_tenant_list){ .total = rows.count, .whole_site = visible.all });
+    return BH_OK;
+}
+
+/* ---- one tenant ---- */
+
+static bool
+tenants_is_shown_child(const struct bh_dir_tenant *tenant, bh_tenant_id parent,
+                       const struct bh_visible *visible)
+{
+    return !tenant->gone && bh_same(tenant->parent, parent) && bh_visible_has(visible, tenant->id.v);
+}
+
+static bh_rc
+tenants_list_children(struct bh_call *call, const struct bh_dir_tenant *parent,
+                      const struct bh_visible *visible, struct bh_texts *ret, struct bh_err *err)
+{
+    const struct bh_directory *dir = call->dir;
+    const char **paths;
+    uint32_t count = 0;
+    bh_rc rc = bh_call_alloc(call, (dir->tenant_count + 1) * sizeof *paths, &paths, err);
+
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < dir->tenant_count; i++)
+        if (tenants_is_shown_child(&dir->tenants[i], parent->id, visible))
+            paths[count++] = dir->tenants[i].path;
+    *ret = (struct bh_texts){ paths, count };
+    return BH_OK;
+}
+
+static bh_rc
+tenants_list_parents(struct bh_call *call, const struct bh_dir_tenant *tenant,
+                     const struct bh_visible *visible, struct bh_texts *ret, struct bh_err *err)
+{
+    const char **paths;
+    uint32_t count = call->dir->tenant_count, first = count;
+    bh_rc rc = bh_call_alloc(call, (count + 1) * sizeof *paths, &paths, err);
+
+    if (rc != BH_OK)
+        return rc;
+    while (first > 0 && (tenant = bh_directory_tenant(call->dir, tenant->parent)))
+        if (bh_visible_has(visible, tenant->id.v))
+            paths[--first] = tenant->path;
+    *ret = (struct bh_texts){ paths + first, count - first };
+    return BH_OK;
+}
+
+static const char *
+tenants_path_of(const struct bh_call *call, bh_tenant_id id)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(call->dir, id);
+
+    return tenant ? tenant->path : "*";
+}
+
+static const char *
+tenants_group_name(const struct bh_directory *dir, uint32_t id)
+{
+    for (uint32_t i = 0; i < dir->group_count; i++)
+        if (dir->groups[i].id == id)
+            return dir->groups[i].name;
+    return NULL;
+}
+
+static struct bh_reply_tenant_member
+tenants_member_of(const struct bh_call *call, const struct bh_dir_binding *binding)
+{
+    const struct bh_dir_principal *principal = bh_directory_principal(call->dir, binding->principal);
+    bool unix_group = !binding->principal.v && !binding->group;
+
+    return (struct bh_reply_tenant_member){
+        .gid = unix_group ? binding->gid : (uint32_t)BH_UNSET,
+        .group = binding->group ? tenants_group_name(call->dir, binding->group) : NULL,
+        .principal = principal ? principal->name : NULL,
+        .role = bh_role_names[binding->role],
+        .tenant = tenants_path_of(call, binding->tenant),
+    };
+}
+
+/* Who may do what in a tenant is a matter of the site file where it is said: of the tenant, or of one above.
+ */
+static bool
+tenants_is_shown_binding(const struct bh_call *call, const struct bh_dir_binding *binding,
+                         bh_tenant_id tenant)
+{
+    return bh_directory_within(call->dir, binding->tenant, tenant)
+           && bh_authz_check(call->dir, &call->caller.subject, "site.view", binding->tenant).allow;
+}
+
+static bh_rc
+tenants_list_members(struct bh_call *call, bh_tenant_id tenant, struct bh_list *ret, struct bh_err *err)
+{
+    const struct bh_directory *dir = call->dir;
+    struct bh_reply_tenant_member *members;
+    uint32_t count = 0;
+    bh_rc rc = bh_call_alloc(call, (dir->binding_count + 1) * sizeof *members, &members, err);
+
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < dir->binding_count; i++)
+        if (tenants_is_shown_binding(call, &dir->bindings[i], tenant))
+            members[count++] = tenants_member_of(call, &dir->bindings[i]);
+    *ret = (struct bh_list){ count ? members : NULL, count };
+    return BH_OK;
+}
+
+/* Policies as JSON, from the site's down to the tenant's own. */
+struct tenant_policies {
+    struct bh_reply_tenant_policy *rows;
+    uint32_t count;
+};
+
+static bh_rc
+tenants_add_policy(struct bh_call *call, const char *tenant, const struct bh_site_policy *policy,
+                   struct tenant_policies *ret, struct bh_err *err)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf json = { .max = BH_JSON_BYTES_MAX };
+    const char *text;
+
+    if (bh_site_policy_empty(policy))
+        return BH_OK;
+    bh_json_encode(&json, &bh_site_policy_fields, policy);
+    text = bh_buf_text(&json) ? bh_arena_strdup(call->arena, bh_buf_text(&json)) : NULL;
+    if (!text)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    ret->rows[ret->count++] = (struct bh_reply_tenant_policy){ bh_reply_slice(text), tenant };
+    return BH_OK;
+}
+
+static bool
+tenants_path_is_within(const char *above, const char *path)
+{
+    size_t length = strlen(above);
+
+    return strncmp(above, path, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+static bh_rc
+tenants_list_policies(struct bh_call *call, const char *path, struct tenant_policies *ret, struct bh_err *err)
+{
+    const struct bh_site_tenant *tenants;
+    struct bh_site site;
+    bh_rc rc = bh_revision_present_site(&call->api->options.store, call->arena, &site, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_alloc(call, (site.tenants.count + 1) * sizeof *ret->rows, &ret->rows, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = tenants_add_policy(call, "*", &site.policy, ret, err);
+    tenants = site.tenants.items;
+    /* parents are declared before their children */
+    for (uint32_t i = 0; i < site.tenants.count && rc == BH_OK; i++)
+        if (tenants_path_is_within(tenants[i].name, path))
+            rc = tenants_add_policy(call, tenants[i].name, &tenants[i].policy, ret, err);
+    return rc;
+}
+
+/* The tenant at the call's path; one that the caller may not see is not there. */
+static bh_rc
+tenants_find(struct bh_call *call, struct bh_visible *ret_visible, const struct bh_dir_tenant **ret_tenant,
+             struct bh_err *err)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant_named(call->dir, call->id);
+    bh_rc rc = bh_visible_find(call, "tenant.view", ret_visible, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (tenant && bh_visible_has(ret_visible, tenant->id.v)) {
+        *ret_tenant = tenant;
+        return BH_OK;
+    }
+    call->probed = tenant != NULL;
+    bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s that you may see", call->id);
+    return bh_err_hint(err, "`bulkhead tenant` lists those you may see");
+}
+
+struct tenant_asked {
+    bh_tenant_id id;
+    struct bh_tenant_view view;
+    bool known;
+};
+
+static void
+ask_tenant(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct tenant_asked *asked = self;
+
+    asked->known = bh_view_tenant(engine, asked->id, now_ns, &asked->view);
+}
+
+bh_rc
+bh_tenants_get(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_dir_tenant *tenant;
+    struct tenant_policies policies = { .count = 0 };
+    struct tenant_whole whole = { 0 };
+    struct tenant_asked asked;
+    struct bh_visible visible;
+    bh_rc rc = tenants_find(call, &visible, &tenant, err);
+
+    if (rc != BH_OK)
+        return rc;
+    asked.id = tenant->id;
+    rc = bh_call_ask(call, ask_tenant, &asked, err);
+    if (rc == BH_OK && !asked.known)
+        rc = bh_err_set(err, BH_NOT_FOUND, "tenant %.119s is not in force yet", call->id);
+    if (rc == BH_OK)
+        rc = tenants_list_children(call, tenant, &visible, &whole.children, err);
+    if (rc == BH_OK)
+        rc = tenants_list_parents(call, tenant, &visible, &whole.parents, err);
+    if (rc == BH_OK)
+        rc = tenants_list_members(call, tenant->id, &whole.members, err);
+    if (rc == BH_OK)
+        rc = tenants_list_policies(call, tenant->path, &policies, err);
+    if (rc != BH_OK)
+        return rc;
+    whole.policies = (struct bh_list){ policies.rows, policies.count };
+    tenants_put_tenant(call, NULL, tenant, &asked.view, &whole);
     return BH_OK;
 }

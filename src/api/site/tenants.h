@@ -6,4 +6,7 @@
 /* GET /v1/tenants; a bh_resource. */
 bh_rc bh_tenants_list(struct bh_call *call, struct bh_err *err);
 
+/* GET /v1/tenants/{rest}, by its path; a bh_resource. */
+bh_rc bh_tenants_get(struct bh_call *call, struct bh_err *err);
+
 #endif

@@ -99,6 +99,24 @@ get_job(const struct bh_cli *cli, const char *job, struct bh_err *err)
     return get_print_description(cli, bh_json_root(json), err);
 }
 
+/* In full, with its members and what applies to it. */
+static bh_rc
+get_tenant(const struct bh_cli *cli, const char *name, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char memory[PATH_BYTES_MAX];
+    struct bh_buf path;
+    bh_rc rc;
+
+    bh_buf_init_fixed(&path, memory, sizeof memory);
+    bh_buf_puts(&path, "/v1/tenants/");
+    bh_http_put_encoded(&path, name);
+    if (!bh_buf_text(&path))
+        return bh_err_set(err, BH_INVALID, "tenant: the name is too long");
+    rc = bh_cli_fetch(cli, bh_buf_text(&path), &json, err);
+    return rc == BH_OK ? get_print_description(cli, bh_json_root(json), err) : rc;
+}
+
 static bh_rc
 get_list(const struct bh_cli *cli, const struct kind *kind, struct bh_err *err)
 {
@@ -130,6 +148,8 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
     }
     if (!name)
         return get_list(cli, kind, err);
+    if (kind->view == &bh_view_tenants)
+        return get_tenant(cli, name, err);
     if (kind->id)
         return get_one(cli, kind, name, err);
     return get_job(cli, name, err);
@@ -158,7 +178,7 @@ bh_rc
 bh_cli_tenants(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->args->count > 0)
-        return get_one(cli, get_find_kind("tenants"), cli->args->arguments[0], err);
+        return get_tenant(cli, cli->args->arguments[0], err);
     return bh_cli_list(cli, "/v1/tenants", false, &bh_view_tenants, err);
 }
 
@@ -166,7 +186,7 @@ bh_rc
 bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->args->count > 0)
-        return get_one(cli, get_find_kind("tenants"), cli->args->arguments[0], err);
+        return get_tenant(cli, cli->args->arguments[0], err);
     return bh_cli_list(cli, "/v1/tenants", false, &bh_view_quota, err);
 }
 

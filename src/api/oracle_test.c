@@ -33,7 +33,7 @@ static const struct parameter {
     { "size", NULL, NULL },     { "to", NULL, NULL },
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },
     { "until", NULL, NULL },    { "verb", NULL, NULL },   { "why", NULL, NULL },
-    { "before", NULL, NULL },
+    { "end", NULL, NULL },
 };
 /* clang-format on */
 

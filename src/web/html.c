@@ -80,11 +80,13 @@ bh_html_begin(struct bh_buf *out)
 static bool
 html_is_block(const char *element)
 {
-    static const char *const blocks[] = { "html",    "head",   "body",   "meta", "link",  "title", "main",
-                                          "header",  "footer", "script", "h1",   "h2",    "p",     "form",
-                                          "section", "ul",     "ol",     "li",   "dl",    "dt",    "dd",
-                                          "div",     "table",  "tr",     "nav",  "label", "input", "button",
-                                          "article", "tbody",  NULL };
+    static const char *const blocks[] = { "html",   "head",   "body",     "meta",     "link",    "title",
+                                          "main",   "header", "footer",   "script",   "h1",      "h2",
+                                          "p",      "form",   "section",  "ul",       "ol",      "li",
+                                          "dl",     "dt",     "dd",       "div",      "table",   "tr",
+                                          "nav",    "label",  "input",    "button",   "article", "tbody",
+                                          "select", "option", "textarea", "fieldset", "details", "summary",
+                                          "pre",    NULL };
 
     return html_is_one_of(element, blocks);
 }

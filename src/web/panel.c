@@ -60,14 +60,6 @@ bh_panel_find(enum bh_site_view view, const char *id)
 
 /* ---- writing ---- */
 
-static const char *
-panel_error(const struct bh_api_response *response)
-{
-    bh_json_value error = response->json ? bh_json_get(bh_json_root(response->json), "error") : NULL;
-
-    return bh_json_text(bh_json_get(error, "message"), "the service does not answer");
-}
-
 /* "jobs sensors": what live.js has the page asked again for. */
 static const char *
 panel_live_words(enum bh_panel_live live)
@@ -139,8 +131,10 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
     if (bh_api_response_is_ok(response)) {
         panel->function(html, call);
     } else {
+        const char *error = bh_api_response_error(response);
+
         bh_html_open(html, "p");
-        bh_show_unavailable(html, panel_error(response));
+        bh_show_unavailable(html, error[0] ? error : "the service does not answer");
         bh_html_close(html, "p");
     }
     version = panel_version(html->out->bytes + begin, html->out->length - begin);

@@ -14,17 +14,6 @@ struct gpu_texts {
     char titles[SHOWN_MAX][TITLE_MAX], labels[SHOWN_MAX][LABEL_MAX];
 };
 
-/* A tenant has one color on all pages: by its name (FNV-1a). */
-static uint32_t
-gpus_hue_of(const char *tenant)
-{
-    uint32_t hash = 2166136261u;
-
-    for (; *tenant; tenant++)
-        hash = (hash ^ (unsigned char)*tenant) * 16777619u;
-    return hash % BH_SVG_HUES;
-}
-
 static void
 gpus_word_partition(bh_json_value row, char title[TITLE_MAX], char label[LABEL_MAX])
 {
@@ -86,7 +75,7 @@ gpus_read_partitions(bh_json_value gpu, struct bh_svg_partition partitions[SHOWN
             .title = texts->titles[count],
             .label = texts->labels[count],
             .state = bh_show_text_of(row, "state"),
-            .hue = gpus_hue_of(bh_show_text_of(row, "tenant")),
+            .hue = bh_svg_hue(bh_show_text_of(row, "tenant")),
         };
     }
     return count;

@@ -159,6 +159,10 @@ web_know_browser(struct bh_page *page)
 static void
 web_serve_page(struct bh_page *page, const struct route *route)
 {
+    if (!page->id) {
+        bh_page_error(page, 503);
+        return;
+    }
     if (!web_know_browser(page))
         return;
     if (route->access == ACCESS_SIGNED_IN && !page->session[0])
@@ -188,17 +192,20 @@ void
 bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     struct bh_web *web = self;
-    struct bh_page page = { .web = web, .request = request, .reply = reply };
+    struct bh_page page = { .web = web, .request = request, .reply = reply, .id = "" };
     const struct bh_asset *asset = bh_asset_find(request->path);
     const char *id;
     enum bh_site_view view = bh_site_view_find(request->path, request->arena, &id);
     bool known = false;
 
     for (size_t i = 0; i < BH_COUNT(pages); i++) {
-        if (strcmp(pages[i].path, request->path) != 0)
+        struct bh_path_match match;
+
+        if (!bh_path_matches(pages[i].path, request->path, &match))
             continue;
         known = true;
         if (pages[i].method == request->method) {
+            page.id = match.id ? bh_arena_strndup(request->arena, match.id, match.id_length) : "";
             web_serve_page(&page, &pages[i]);
             return;
         }

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from report import Report
 
 VOID = {"input", "img", "link", "meta"}
-FIELDS = {"text", "password"}
+FIELDS = {"text", "password", "search"}
 
 
 class Page(HTMLParser):
@@ -75,6 +75,9 @@ def labels(page):
             yield f"field {field.get('name')} without a label"
         if field["type"] in FIELDS and not field.get("autocomplete"):
             yield f"field {field.get('name')} does not say what browsers may fill in"
+    for field in page.all("select") + page.all("textarea") + [e for e in page.all("input") if e["type"] == "checkbox"]:
+        if sum(e.get("for") == field.get("id") for e in page.all("label")) != 1:
+            yield f"field {field.get('id')} without a label"
     for element in page.elements:
         if element.get("aria-describedby", ids[0] if ids else "") not in ids + [""]:
             yield f"described by {element['aria-describedby']}, which is nothing"
@@ -92,12 +95,13 @@ def labels(page):
 
 
 def forms(page):
-    "each form is posted here, with one token and no name twice"
+    "each form goes here, with one token where it is posted and no name twice"
     for form in page.all("form"):
-        names = [e["name"] for e in page.all("input") if e["form"] is form]
-        if form["method"] != "post" or not form["action"].startswith("/") or form["action"].startswith("//"):
+        names = [e["name"] for tag in ("input", "select", "textarea") for e in page.all(tag) if e["form"] is form]
+        search = form["method"] == "get" and form.get("role") == "search"
+        if not (search or form["method"] == "post") or not form["action"].startswith("/") or form["action"].startswith("//"):
             yield f"form {form['action']}"
-        if names.count("csrf") != 1 or len(names) != len(set(names)):
+        if names.count("csrf") != (0 if search else 1) or len(names) != len(set(names)):
             yield f"form {form['action']} has fields {names}"
 
 
@@ -107,7 +111,7 @@ def policy(page):
         for name, value in element.items():
             if name.startswith("on") or name == "style":
                 yield f"<{element['tag']} {name}>"
-            away = element["tag"] == "a" and value and value.startswith("https://") and element.get("rel") == "noreferrer"
+            away = element["tag"] == "a" and name == "href" and value.startswith("https://") and element.get("rel") == "noreferrer"
             if name in ("href", "src") and not away and not value.startswith(("/", "data:image/svg+xml;base64,")):
                 yield f"{name}={value}"
     for script in page.all("script"):

@@ -22,8 +22,8 @@ bool bh_job_reasons_add(struct bh_job_reasons *reasons, uint64_t job);
 BH_MUST_USE bh_rc bh_job_reasons_ask(const struct bh_call *call, struct bh_job_reasons *reasons,
                                      struct bh_err *err);
 
-/* What it said of one, in words that the caller may read, in the call's arena; with its image's state where it
- * starts.  NULL: it was not asked, or there is no room. */
+/* What it said of one, in words that the caller may read, in the call's arena; with its image's state where
+ * it starts.  NULL: it was not asked, or there is no room. */
 const struct bh_reply_reason *bh_job_reasons_of(const struct bh_call *call,
                                                 const struct bh_job_reasons *reasons, uint64_t job);
 

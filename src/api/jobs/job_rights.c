@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "api/jobs/jobs.h"
 #include "base/attr.h"
 
 enum job_stage { STAGE_ANY, STAGE_HELD, STAGE_RUNNING, STAGE_NOT_ENDED };
@@ -31,7 +30,7 @@ job_rights_is_at(const struct bh_job_row *row, enum job_stage stage)
     case STAGE_RUNNING:
         return strcmp(row->state, "running") == 0;
     case STAGE_NOT_ENDED:
-        return !bh_jobs_ended(row->state);
+        return row->ended_ns == 0;
     }
     return false;
 }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "api/jobs/jobs.h"
 #include "api/request/amounts.h"
 
 struct use_question {
@@ -42,7 +41,7 @@ use_find_model(const struct bh_ev_sku *sku, const char *partitions)
 static uint64_t
 use_held_ns(const struct bh_call *call, const struct bh_job_row *row, const struct use_question *q)
 {
-    bool ended = bh_jobs_ended(row->state);
+    bool ended = row->ended_ns != 0;
     bool suspendable = strcmp(row->contract, "suspend") == 0 || strcmp(row->contract, "checkpoint") == 0;
     uint64_t end_ns = ended ? row->ended_ns : bh_call_now(call);
 
@@ -53,16 +52,18 @@ use_held_ns(const struct bh_call *call, const struct bh_job_row *row, const stru
 
 static bh_rc
 use_fill(const struct bh_call *call, const struct bh_job_row *row, const struct use_question *q,
-         const struct bh_sku_model *model, const struct bh_reply_job_use **ret_use, struct bh_err *err)
+         const struct bh_reply_job_use **ret_use, struct bh_err *err)
 {
-    struct bh_parts parts = bh_profile_parts((bh_profile_id){ model->profile });
+    const struct bh_sku_model *model = use_find_model(&q->known, row->partitions);
+    struct bh_parts parts;
     uint64_t partitions = (uint64_t)row->count * (row->gang ? row->gang : 1);
     char gpus[BH_AMOUNT_SIZE], price[BH_AMOUNT_SIZE];
     struct bh_reply_job_use *use;
-    bh_rc rc = bh_call_alloc(call, sizeof *use, &use, err);
+    bh_rc rc = model ? bh_call_alloc(call, sizeof *use, &use, err) : BH_OK;
 
-    if (rc != BH_OK)
+    if (rc != BH_OK || !model)
         return rc;
+    parts = bh_profile_parts((bh_profile_id){ model->profile });
     parts = (struct bh_parts){ parts.compute * partitions, parts.memory * partitions };
     *use = (struct bh_reply_job_use){
         .held_ns = use_held_ns(call, row, q),
@@ -70,9 +71,9 @@ use_fill(const struct bh_call *call, const struct bh_job_row *row, const struct 
                    .gpus = bh_arena_strdup(call->arena, bh_gpus_text(bh_parts_equivalent(parts), gpus)),
                    .memory = parts.memory },
         .partitions = (uint32_t)partitions,
-        .price = q->known.price ? bh_arena_strdup(call->arena,
-                                                  bh_decimal_text(q->known.price, BH_MONEY_UNIT, price))
-                                : NULL,
+        .price = q->known.price
+                     ? bh_arena_strdup(call->arena, bh_decimal_text(q->known.price, BH_MONEY_UNIT, price))
+                     : NULL,
     };
     if (!use->parts.gpus)
         return bh_err_set(err, BH_FULL, "the answer is too large");
@@ -86,15 +87,11 @@ bh_job_use_find(const struct bh_call *call, const struct bh_job_row *row,
 {
     const struct bh_dir_sku *sku = bh_directory_sku_named(call->dir, row->sku);
     struct use_question q = { .job = { row->job } };
-    const struct bh_sku_model *model;
     bh_rc rc;
 
     if (row->started_ns == 0 || strcmp(row->state, "pending") == 0 || !sku)
         return BH_OK;
     q.sku = sku->id;
     rc = bh_call_ask(call, use_ask, &q, err);
-    if (rc != BH_OK)
-        return rc;
-    model = q.found ? use_find_model(&q.known, row->partitions) : NULL;
-    return model ? use_fill(call, row, &q, model, ret_use, err) : BH_OK;
+    return rc == BH_OK && q.found ? use_fill(call, row, &q, ret_use, err) : rc;
 }

@@ -161,7 +161,8 @@ a_list_says_why_jobs_wait(void **state)
     BH_CHECK("and of the next", strstr(strstr(got.text, "\"id\":303"), "\"sentence\":\"acme/vision is at"));
     BH_CHECK_EQ("one question", f->asks - asked, 1);
     SEND(BH_GET, "/v1/jobs", .query = "why=true&after=301&limit=1", .uid = ALICE);
-    BH_CHECK("with the last row of a page", strstr(got.text, "\"sentence\"") && strstr(got.text, "\"next\":\"302\""));
+    BH_CHECK("with the last row of a page",
+             strstr(got.text, "\"sentence\"") && strstr(got.text, "\"next\":\"302\""));
     SEND(BH_GET, "/v1/jobs", .query = "after=301", .uid = ALICE);
     BH_CHECK("only when it is asked for", !strstr(got.text, "\"why\""));
     BH_CHECK_DONE();

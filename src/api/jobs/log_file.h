@@ -3,8 +3,8 @@
 
 #include "api/request/call.h"
 
-/* The file that has the output of the job in the path, of the member that the query names: its path in the call's
- * arena.  Results of bh_jobs_find_permitted and bh_members_check; BH_FULL. */
+/* The file that has the output of the job in the path, of the member that the query names: its path in the
+ * call's arena.  Results of bh_jobs_find_permitted and bh_members_check; BH_FULL. */
 BH_MUST_USE bh_rc bh_log_file_find(struct bh_call *call, struct bh_job_row *ret_row, const char **ret_path,
                                    struct bh_err *err);
 

@@ -27,9 +27,9 @@ log_lines_begins(const char *bytes, size_t at, size_t length)
     return bytes[at - 1] == '\n' || (bytes[at - 1] == '\r' && at < length && bytes[at] != '\n');
 }
 
-/* What stands before `before`, as much as a window holds.  Its file appears when the job starts. */
+/* What stands before the byte `limit`, as much as a window holds.  Its file appears when the job starts. */
 static bh_rc
-log_lines_read(const char *path, uint64_t before, struct log_window *window, struct bh_err *err)
+log_lines_read(const char *path, uint64_t limit, struct log_window *window, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     uint64_t end;
@@ -41,7 +41,7 @@ log_lines_read(const char *path, uint64_t before, struct log_window *window, str
     if (fstat(fd, &file) != 0)
         return bh_err_errno(err, "the job's output");
     window->size = (uint64_t)file.st_size;
-    end = before < window->size ? before : window->size;
+    end = limit < window->size ? limit : window->size;
     window->offset = end > WINDOW_BYTES ? end - WINDOW_BYTES : 0;
     got = pread(fd, window->bytes, (size_t)(end - window->offset), (off_t)window->offset);
     if (got < 0)
@@ -135,7 +135,7 @@ bh_log_lines_list(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_call_alloc(call, WINDOW_BYTES, &window.bytes, err);
     if (rc == BH_OK)
-        rc = log_lines_read(path, query->given.before ? query->before : UINT64_MAX, &window, err);
+        rc = log_lines_read(path, query->given.end ? query->end : UINT64_MAX, &window, err);
     if (rc != BH_OK)
         return rc;
     log_lines_cut(&window, query->given.limit ? query->limit : LINES_DEFAULT);

@@ -142,12 +142,12 @@ lines_are_listed_from_the_end(void **state)
         { "the last", "limit=1",
           "{\"items\":[{\"offset\":24,\"text\":\"op\"}],\"earlier\":true,\"end\":26,\"gang\":1,\"job\":1,"
           "\"member\":0,\"open\":true,\"size\":26,\"state\":\"completed\"}" },
-        { "those before", "limit=2&before=14",
+        { "those before", "limit=2&end=14",
           "{\"items\":[{\"offset\":8,\"text\":\"20%\"},{\"offset\":13,\"text\":\"\"}],\"earlier\":true,\"end\":14,"
           "\"gang\":1,\"job\":1,\"member\":0,\"size\":26,\"state\":\"completed\"}" },
-        { "nothing before the first", "before=0",
+        { "nothing before the first", "end=0",
           "{\"items\":[],\"end\":0,\"gang\":1,\"job\":1,\"member\":0,\"size\":26,\"state\":\"completed\"}" },
-        { "beyond the end", "before=999&limit=1",
+        { "beyond the end", "end=999&limit=1",
           "{\"items\":[{\"offset\":24,\"text\":\"op\"}],\"earlier\":true,\"end\":26,\"gang\":1,\"job\":1,"
           "\"member\":0,\"open\":true,\"size\":26,\"state\":\"completed\"}" },
     };
@@ -180,7 +180,8 @@ lines_are_listed_of_a_window(void **state)
     memset(endless, 'b', sizeof endless);
     write_log(endless, sizeof endless);
     SEND(BH_GET, "/v1/jobs/1/log", .uid = ALICE);
-    BH_CHECK("the end of a long line", strstr(got.text, "{\"items\":[{\"offset\":234464,\"text\":\"bbb") == got.text);
+    BH_CHECK("the end of a long line",
+             strstr(got.text, "{\"items\":[{\"offset\":234464,\"text\":\"bbb") == got.text);
     BH_CHECK_DONE();
 }
 

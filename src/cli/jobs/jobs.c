@@ -273,7 +273,8 @@ jobs_find_tail(struct bh_cli *cli, uint64_t member, uint64_t lines, uint64_t *re
     snprintf(rest, sizeof rest, "/log?member=%" PRIu64 "&limit=%" PRIu64, member, lines ? lines : 1);
     rc = bh_cli_job_path(cli->args->arguments[0], rest, path, sizeof path, err);
     if (rc == BH_OK)
-        rc = bh_client_json(&cli->client, &(struct bh_http_request){ .method = "GET", .path = path }, &json, err);
+        rc = bh_client_json(&cli->client, &(struct bh_http_request){ .method = "GET", .path = path }, &json,
+                            err);
     if (rc != BH_OK)
         return rc;
     root = bh_json_root(json);

@@ -349,8 +349,7 @@ static void
 submit_put_texts(struct bh_html *html, const char *body)
 {
     BH_AUTO(bh_buf_fini)
-    struct bh_buf yaml = { .max = BH_JOB_TEXT_MAX },
-                  command = { .max = BH_JOB_TEXT_MAX };
+    struct bh_buf yaml = { .max = BH_JOB_TEXT_MAX }, command = { .max = BH_JOB_TEXT_MAX };
     BH_AUTO(bh_json_free) struct bh_json *spec = NULL;
     struct bh_err err;
 

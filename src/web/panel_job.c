@@ -495,8 +495,7 @@ void
 bh_panel_spec(struct bh_html *html, const struct bh_panel_call *call)
 {
     BH_AUTO(bh_buf_fini)
-    struct bh_buf yaml = { .max = BH_JOB_TEXT_MAX },
-                  command = { .max = BH_JOB_TEXT_MAX };
+    struct bh_buf yaml = { .max = BH_JOB_TEXT_MAX }, command = { .max = BH_JOB_TEXT_MAX };
     bh_json_value spec = bh_json_get(call->data, "spec");
 
     if (!spec) {

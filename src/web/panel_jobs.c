@@ -43,9 +43,18 @@ jobs_put_reason(struct bh_html *html, bh_json_value job)
     bh_json_value why = bh_json_get(job, "why");
     const char *next = bh_show_text_of(why, "next");
 
-    bh_html_text(html, bh_json_text(bh_json_get(why, "sentence"), bh_show_text_of(job, "reason")));
+    if (why)
+        bh_html_text(html, bh_show_text_of(why, "sentence"));
+    else if (bh_show_text_of(job, "reason")[0])
+        bh_html_element(html, "code", NULL, bh_show_text_of(job, "reason"));
     if (next[0])
         bh_html_element(html, "p", "note", next);
+}
+
+static bool
+jobs_is_coded(bh_json_value job)
+{
+    return strcmp(bh_show_text_of(job, "state"), "pending") == 0 && !bh_json_get(job, "why");
 }
 
 /* How it ended, beside where it was. */
@@ -115,15 +124,23 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const cha
     static const char *const columns[] = { "Job",   "Name", "Tenant",       "User", "SKU",
                                            "State", "When", "Where or why", NULL };
     bh_json_value list = bh_json_get(call->data, "items");
+    bool coded = false;
 
     if (bh_json_count(list) == 0) {
         jobs_put_empty(html, empty);
         return;
     }
     bh_show_table(html, caption, columns);
-    for (size_t i = 0; i < bh_json_count(list); i++)
+    for (size_t i = 0; i < bh_json_count(list); i++) {
         jobs_put_row(html, bh_json_at(list, i));
+        coded = coded || jobs_is_coded(bh_json_at(list, i));
+    }
     bh_show_table_end(html);
+    if (coded)
+        bh_html_element(
+            html, "p", "note",
+            "The first 50 jobs that wait have the reason as a sentence, the others its code: a job's own page "
+            "explains it.");
 }
 
 /* ---- filters and pages ---- */

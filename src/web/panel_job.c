@@ -254,13 +254,14 @@ job_put_present(struct bh_html *html, bh_json_value job)
         job_put_step(html, "expected", "expected to start", start);
 }
 
-/* What the job itself says; its records, below, have every step. */
+/* What the job itself says; its records have every step, and searching them takes a while. */
 void
 bh_panel_life(struct bh_html *html, const struct bh_panel_call *call)
 {
     bh_json_value job = call->data;
     bh_ns started = bh_show_number_of(job, "started_ns"), limit = bh_show_number_of(job, "time_limit_ns");
     bool runs = strcmp(bh_show_text_of(job, "state"), "running") == 0;
+    char address[TEXT_MAX];
 
     bh_html_open(html, "ol");
     bh_html_attr(html, "class", "life");
@@ -274,6 +275,10 @@ bh_panel_life(struct bh_html *html, const struct bh_panel_call *call)
     if (runs && limit)
         job_put_step(html, "expected", "reaches its time limit", started + limit);
     bh_html_close(html, "ol");
+    if (job_may(job, "records")) {
+        snprintf(address, sizeof address, "/jobs/%" PRIu64 "/records", bh_show_number_of(job, "id"));
+        job_put_link(html, address, "records", "Every step, with its record");
+    }
 }
 
 /* ---- where it lies ---- */

@@ -210,9 +210,15 @@ bh_panel_job_records(struct bh_html *html, const struct bh_panel_call *call)
     bh_json_value list = bh_json_get(call->data, "items");
 
     if (bh_json_count(list) == 0) {
-        bh_html_element(html, "p", NULL, "No record of it is kept any more.");
+        bh_html_element(html, "p", NULL,
+                        "There is no record of it that you may see, or none is kept any more.");
         return;
     }
+    bh_html_open(html, "p");
+    bh_html_text(html, "Of job ");
+    bh_show_link(html, "/jobs/", call->id, call->id);
+    bh_html_text(html, ", oldest first.");
+    bh_html_close(html, "p");
     bh_show_table(html, "Records of the job", columns);
     for (size_t i = 0; i < bh_json_count(list); i++)
         proof_put_record(html, call, bh_json_at(list, i));

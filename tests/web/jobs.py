@@ -210,7 +210,7 @@ def watch(day):
     page = day.alice.go(f"/jobs/{day.job}?notice=job_submitted")
     contains(page, "The job was submitted.")
     assert HOSTILE not in page and html.escape(HOSTILE, quote=True).replace("&#x27;", "&#39;") in page
-    for words in ("running since", "line 2 it's", "C, MIG instance", "Does not stop", "GPU-hours", "1g.10gb", "job.submit"):
+    for words in ("running since", "line 2 it's", "C, MIG instance", "Does not stop", "GPU-hours", "1g.10gb"):
         contains(day.alice.said(), words)
     use = day.site.job(day.job)["use"]
     equal("of a GPU", (use["parts"], use["partitions"]), ({"compute": 600, "gpus": "1/7", "memory": 525}, 1))
@@ -218,6 +218,15 @@ def watch(day):
     forms = {f["action"] for f in Forms(page).forms}
     assert f"/jobs/{day.job}/verify" in forms and f"/jobs/{day.job}/release" not in forms, forms
     contains(page, f'href="/jobs/{day.job}/cancel"')
+
+
+@test
+def steps(day):
+    "its records have every step of its life"
+    contains(day.alice.go(f"/jobs/{day.job}"), f'href="/jobs/{day.job}/records"')
+    day.alice.go(f"/jobs/{day.job}/records")
+    for words in ("job.submit", "node.started", "running"):
+        contains(day.alice.said(), words)
 
 
 @test

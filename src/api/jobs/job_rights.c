@@ -14,6 +14,7 @@ static const struct job_right {
     { "cancel", "job.cancel", "job.cancel.any", STAGE_NOT_ENDED },
     { "exec", "job.exec", "job.exec.any", STAGE_RUNNING },
     { "logs", "job.logs", "job.logs", STAGE_ANY },
+    { "records", "record.view", "record.view", STAGE_ANY },
     { "release", "job.cancel", "job.cancel.any", STAGE_HELD },
     { "submit", "job.submit", "job.submit", STAGE_ANY },
     { "verify", "isolation.verify", "isolation.verify", STAGE_RUNNING },

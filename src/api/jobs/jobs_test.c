@@ -114,7 +114,7 @@ a_job_has_all_its_members(void **state)
         "ended", got.text,
         "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"deadline_ns\":\"0\","
         "\"ended_ns\":\"2000\",\"exit_status\":3,\"gang\":1,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
-        "\"may\":[\"logs\",\"submit\"],\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"partitions\":\"\",\"pieces\":\"\","
+        "\"may\":[\"logs\",\"records\",\"submit\"],\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"partitions\":\"\",\"pieces\":\"\","
         "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
         "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"},\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
         "\"tenant\":\"acme/vision\",\"time_limit_ns\":\"0\",\"user\":\"alice\"}");
@@ -178,11 +178,11 @@ a_job_says_what_the_caller_may_do(void **state)
         const char *may;
     } cases[] = {
         { "one's own that runs", "running", ALICE,
-          "\"may\":[\"cancel\",\"exec\",\"logs\",\"submit\",\"verify\"]" },
-        { "one's own that waits", "pending", ALICE, "\"may\":[\"cancel\",\"logs\",\"submit\"]" },
-        { "one's own that has ended", "completed", ALICE, "\"may\":[\"logs\",\"submit\"]" },
+          "\"may\":[\"cancel\",\"exec\",\"logs\",\"records\",\"submit\",\"verify\"]" },
+        { "one's own that waits", "pending", ALICE, "\"may\":[\"cancel\",\"logs\",\"records\",\"submit\"]" },
+        { "one's own that has ended", "completed", ALICE, "\"may\":[\"logs\",\"records\",\"submit\"]" },
         { "another's, for an admin", "running", CAROL,
-          "\"may\":[\"cancel\",\"exec\",\"logs\",\"submit\",\"verify\"]" },
+          "\"may\":[\"cancel\",\"exec\",\"logs\",\"records\",\"submit\",\"verify\"]" },
         { "another's, for a viewer", "running", DAVE, "\"may\":[]" },
     };
 

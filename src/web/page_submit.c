@@ -363,8 +363,22 @@ submit_put_texts(struct bh_html *html, const char *body)
     bh_html_element(html, "pre", "source", bh_buf_text(&command) ? bh_buf_text(&command) : "(too long)");
 }
 
+/* A form of its own that submits what was previewed, whatever is typed below; so the Enter key there submits
+ * nothing. */
 static void
-submit_put_preview(struct bh_html *html, const struct submit_view *view)
+submit_put_submission(struct bh_html *html, const struct submit_view *view, const struct bh_page_frame *frame)
+{
+    bh_frame_form(html, frame, "/submit");
+    bh_frame_hidden(html, "once", view->once);
+    for (uint32_t i = 0; i < BH_JOB_FIELDS; i++)
+        if (view->form.values[i][0])
+            bh_frame_hidden(html, bh_job_fields[i].key, view->form.values[i]);
+    submit_put_button(html, NULL, "submit", "Submit");
+    bh_html_close(html, "form");
+}
+
+static void
+submit_put_preview(struct bh_html *html, const struct submit_view *view, const struct bh_page_frame *frame)
 {
     bool known = view->whatif && bh_api_response_is_ok(view->whatif) && view->whatif->json;
     const char *why = view->whatif ? bh_api_response_error(view->whatif) : "";
@@ -382,7 +396,7 @@ submit_put_preview(struct bh_html *html, const struct submit_view *view)
     }
     submit_put_texts(html, view->body);
     if (!view->error[0])
-        submit_put_button(html, NULL, "submit", "Submit");
+        submit_put_submission(html, view, frame);
     bh_html_close(html, "div");
 }
 
@@ -412,10 +426,10 @@ submit_put_page(struct bh_page *page, const struct submit_view *view, uint32_t s
     frame.times = true;
     html = bh_frame_begin(&page->reply->body, &frame);
     submit_put_error(&html, view);
+    if (view->body)
+        submit_put_preview(&html, view, &frame);
     bh_frame_form(&html, &frame, "/submit");
     bh_frame_hidden(&html, "once", view->once);
-    if (view->body)
-        submit_put_preview(&html, view);
     for (enum bh_job_field_group group = 0; group < BH_JOB_GROUPS; group++)
         submit_put_group(&html, page, view, group);
     bh_html_open(&html, "div");

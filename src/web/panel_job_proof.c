@@ -224,5 +224,5 @@ bh_panel_job_records(struct bh_html *html, const struct bh_panel_call *call)
         proof_put_record(html, call, bh_json_at(list, i));
     bh_show_table_end(html);
     if (bh_show_text_of(call->data, "next")[0])
-        bh_html_element(html, "p", "note", "These are the first 100; GET /v1/records lists the rest.");
+        bh_html_element(html, "p", "note", "These are the first 100; the command above lists all.");
 }

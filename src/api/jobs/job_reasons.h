@@ -8,7 +8,8 @@
  * a list. */
 struct bh_job_reasons;
 
-/* Jobs of one question: a sentence costs 15 us, of which the owner's thread has a part, and a page has 10 ms. */
+/* Jobs of one question: a sentence costs 15 us, of which the owner's thread has a part, and a page has 10 ms.
+ */
 enum { BH_JOB_REASONS_MAX = 50 };
 
 /* None yet, for `capacity` jobs at most; in the call's arena.  BH_FULL. */

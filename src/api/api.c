@@ -17,6 +17,7 @@
 #include "api/audit/refused_request.h"
 #include "api/error.h"
 #include "api/jobs/jobs.h"
+#include "api/jobs/log_lines.h"
 #include "api/jobs/start_estimates.h"
 #include "api/jobs/stream.h"
 #include "api/jobs/streams.h"

@@ -70,6 +70,7 @@ static const struct {
       200,
       "it has ended: completed (exited), exit status 3" },
     { BH_OP_JOB_LOGS, { BH_GET, "/v1/jobs/3/logs", .uid = ALICE }, 200, "" },
+    { BH_OP_JOB_LOG_LINES, { BH_GET, "/v1/jobs/3/log", .uid = ALICE }, 200, "\"items\":[]" },
     { BH_OP_JOB_CANCEL, { BH_POST, "/v1/jobs/1/cancel", .uid = ALICE }, 200, "\"state\"" },
     { BH_OP_JOB_RELEASE, { BH_POST, "/v1/jobs/1/release", .uid = ALICE }, 200, "\"state\"" },
     { BH_OP_JOB_WATCH, { BH_GET, "/v1/watch", .uid = ALICE }, 200, ": watching" },

@@ -31,6 +31,7 @@ static const struct reach {
     [BH_OP_JOB_GET] = { HIDDEN, "/v1/jobs/1", NULL, NULL },
     [BH_OP_JOB_WHY] = { HIDDEN, "/v1/jobs/1/why", NULL, NULL },
     [BH_OP_JOB_LOGS] = { HIDDEN, "/v1/jobs/1/logs", NULL, NULL },
+    [BH_OP_JOB_LOG_LINES] = { HIDDEN, "/v1/jobs/1/log", NULL, NULL },
     [BH_OP_JOB_CANCEL] = { HIDDEN, "/v1/jobs/1/cancel", NULL, NULL },
     [BH_OP_JOB_VERIFY] = { HIDDEN, "/v1/jobs/1/verify", NULL, NULL },
     [BH_OP_NODE_VERIFY] = { DENIED, "/v1/verify", NULL, NULL },

@@ -37,11 +37,12 @@ static const struct request {
     uint32_t status;    /* 0: 200 */
     bool tells_waiting; /* whether any job waits and which it affects: not how many */
 } requests[] = {
-    { BH_OP_JOB_LIST, "/v1/jobs", "start=true", NULL, 0 },
+    { BH_OP_JOB_LIST, "/v1/jobs", "start=true&why=true", NULL, 0 },
     { BH_OP_JOB_GET, "/v1/jobs/1", NULL, NULL, 0 },
     { BH_OP_JOB_WHY, "/v1/jobs/5/why", NULL, NULL, 0 },
     { BH_OP_JOB_WHY, "/v1/jobs/6/why", NULL, NULL, 0 },
     { BH_OP_JOB_LOGS, "/v1/jobs/1/logs", NULL, NULL, 0 },
+    { BH_OP_JOB_LOG_LINES, "/v1/jobs/1/log", NULL, NULL, 0 },
     { BH_OP_JOB_WATCH, "/v1/watch", NULL, NULL, 0 },
     { BH_OP_STREAM_OPEN, "/v1/streams/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", NULL, NULL, 400 },
     { BH_OP_GPU_LIST, "/v1/gpus", NULL, NULL, 0 },

@@ -34,7 +34,8 @@ static const struct parameter {
     { "before", NULL, NULL },   { "order", NULL, NULL },
     { "last", NULL, NULL },
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },
-    { "until", NULL, NULL },    { "verb", NULL, NULL },
+    { "until", NULL, NULL },    { "verb", NULL, NULL },   { "why", NULL, NULL },
+    { "end", NULL, NULL },
 };
 /* clang-format on */
 
@@ -47,6 +48,7 @@ static const struct place {
     { BH_OP_JOB_GET, "/v1/jobs/%s", NULL, NULL, "1", "9" },
     { BH_OP_JOB_WHY, "/v1/jobs/%s/why", NULL, NULL, "1", "9" },
     { BH_OP_JOB_LOGS, "/v1/jobs/%s/logs", NULL, NULL, "1", "9" },
+    { BH_OP_JOB_LOG_LINES, "/v1/jobs/%s/log", NULL, NULL, "1", "9" },
     { BH_OP_JOB_CANCEL, "/v1/jobs/%s/cancel", NULL, NULL, "1", "9" },
     { BH_OP_JOB_RELEASE, "/v1/jobs/%s/release", NULL, NULL, "1", "9" },
     { BH_OP_JOB_VERIFY, "/v1/jobs/%s/verify", NULL, NULL, "1", "9" },

@@ -14,9 +14,20 @@ form_hex_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* Which control characters a value may have. */
+enum form_controls { FORM_CONTROLS_NONE, FORM_CONTROLS_LINES };
+
+static bool
+form_is_allowed(char c, enum form_controls controls)
+{
+    if (controls == FORM_CONTROLS_LINES && (c == '\n' || c == '\r' || c == '\t'))
+        return true;
+    return (unsigned char)c >= 0x20 && c != 0x7f;
+}
+
 /* Decode into `ret`, which has room; the length, or SIZE_MAX for what is malformed. */
 static size_t
-form_decode(const char *text, size_t length, char *ret)
+form_decode(const char *text, size_t length, enum form_controls controls, char *ret)
 {
     size_t count = 0;
 
@@ -32,9 +43,10 @@ form_decode(const char *text, size_t length, char *ret)
             c = (char)(unsigned char)(high << 4 | low);
             i += 2;
         }
-        if ((unsigned char)c < 0x20 || c == 0x7f)
+        if (!form_is_allowed(c, controls))
             return SIZE_MAX;
-        ret[count++] = c;
+        if (c != '\r') /* browsers end lines with both */
+            ret[count++] = c;
     }
     ret[count] = '\0';
     return count;
@@ -56,17 +68,18 @@ form_is_utf8(const char *text, size_t length)
 
 /* One name=value of `length` bytes, decoded at *at, which moves behind it. */
 static enum bh_identity_fault
-form_add_pair(struct bh_form *form, const char *text, size_t length, char **at)
+form_add_pair(struct bh_form *form, const char *text, size_t length, enum form_controls controls, char **at)
 {
     const char *equals = memchr(text, '=', length);
     size_t name_length = equals ? (size_t)(equals - text) : length;
     char *name = *at, *value;
-    size_t count = form_decode(text, name_length, name);
+    size_t count = form_decode(text, name_length, FORM_CONTROLS_NONE, name);
 
     if (count == SIZE_MAX || count == 0 || form->count == BH_FORM_PAIRS_MAX || !form_is_utf8(name, count))
         return BH_FAULT_FORM;
     value = name + count + 1;
-    count = equals ? form_decode(equals + 1, length - name_length - 1, value) : form_decode("", 0, value);
+    value[0] = '\0';
+    count = equals ? form_decode(equals + 1, length - name_length - 1, controls, value) : 0;
     if (count == SIZE_MAX || !form_is_utf8(value, count))
         return BH_FAULT_FORM;
     if (bh_form_get(form, name))
@@ -77,8 +90,8 @@ form_add_pair(struct bh_form *form, const char *text, size_t length, char **at)
     return BH_FAULT_NONE;
 }
 
-enum bh_identity_fault
-bh_form_parse(const char *text, size_t length, struct bh_form *ret_form)
+static enum bh_identity_fault
+form_parse(const char *text, size_t length, enum form_controls controls, struct bh_form *ret_form)
 {
     enum bh_identity_fault fault = BH_FAULT_NONE;
     char *at = ret_form->memory;
@@ -90,12 +103,24 @@ bh_form_parse(const char *text, size_t length, struct bh_form *ret_form)
         const char *ampersand = memchr(text, '&', length);
         size_t part = ampersand ? (size_t)(ampersand - text) : length;
 
-        fault = form_add_pair(ret_form, text, part, &at);
+        fault = form_add_pair(ret_form, text, part, controls, &at);
         part += ampersand != NULL;
         text += part;
         length -= part;
     }
     return fault;
+}
+
+enum bh_identity_fault
+bh_form_parse(const char *text, size_t length, struct bh_form *ret_form)
+{
+    return form_parse(text, length, FORM_CONTROLS_NONE, ret_form);
+}
+
+enum bh_identity_fault
+bh_form_parse_lines(const char *text, size_t length, struct bh_form *ret_form)
+{
+    return form_parse(text, length, FORM_CONTROLS_LINES, ret_form);
 }
 
 const char *

@@ -28,6 +28,11 @@ struct bh_form {
  * On failure `ret_form` holds nothing of use. */
 BH_MUST_USE enum bh_identity_fault bh_form_parse(const char *text, size_t length, struct bh_form *ret_form);
 
+/* The same where values may be of several lines, as those of a textarea: tabs and ends of lines, which become
+ * "\n", are allowed in them. */
+BH_MUST_USE enum bh_identity_fault bh_form_parse_lines(const char *text, size_t length,
+                                                       struct bh_form *ret_form);
+
 /* The value of that name, or NULL. */
 const char *bh_form_get(const struct bh_form *form, const char *name);
 

@@ -45,7 +45,7 @@ bh_form_receive(const struct bh_request *request, const char *origin, const char
         return BH_FAULT_ELSEWHERE;
     if (!is_form(request->content_type))
         return BH_FAULT_FORM;
-    fault = bh_form_parse(request->body, request->body_length, ret_form);
+    fault = bh_form_parse_lines(request->body, request->body_length, ret_form);
     if (fault != BH_FAULT_NONE)
         return fault;
     given = bh_form_get(ret_form, "csrf");

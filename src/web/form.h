@@ -14,7 +14,7 @@
  * browser that has none yet.  Does not give the secret away. */
 void bh_csrf_token(const char *secret, char ret_token[BH_SECRET_TEXT]);
 
-/* Read the form that was posted.
+/* Read the form that was posted; values may be of several lines.
  *   ELSEWHERE       it comes from another site, or its field "csrf" is not `token`
  *   FORM            no form, or malformed
  *   FORM_DUPLICATE  a field comes twice */

@@ -158,8 +158,7 @@ form_test_headers(void **state)
     BH_CHECK_STR("policy", header_of(&page, "Content-Security-Policy"),
                  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
                  "data:; frame-ancestors 'none'; base-uri 'none'; connect-src 'self'; "
-                 "require-trusted-types-for 'script'; trusted-types bulkhead; "
-                 "form-action 'self'");
+                 "require-trusted-types-for 'script'; trusted-types bulkhead; form-action 'self'");
     BH_CHECK_STR("https", header_of(&page, "Strict-Transport-Security"), "max-age=63072000");
     BH_CHECK_STR("http", header_of(&plain, "Strict-Transport-Security"), "");
     BH_CHECK_STR("frames", header_of(&plain, "X-Frame-Options"), "DENY");

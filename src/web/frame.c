@@ -68,10 +68,12 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
     bh_html_attr(html, "href", bh_asset_path("icon.svg"));
     if (frame->passkeys)
         frame_put_script(html, "passkey.js");
-    if (frame->live)
+    if (frame->live || frame->times)
         frame_put_script(html, "live.js");
     if (frame->proofs)
         frame_put_script(html, "proof.js");
+    if (frame->log)
+        frame_put_script(html, "log.js");
     bh_html_close(html, "head");
 }
 
@@ -238,6 +240,15 @@ bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, c
     bh_html_close(html, "p");
 }
 
+static void
+frame_put_label(struct bh_html *html, const char *id, const char *label)
+{
+    bh_html_open(html, "label");
+    bh_html_attr(html, "for", id);
+    bh_html_text(html, label);
+    bh_html_close(html, "label");
+}
+
 void
 bh_frame_input(struct bh_html *html, const struct bh_input *input)
 {
@@ -255,10 +266,7 @@ bh_frame_input(struct bh_html *html, const struct bh_input *input)
     char digits[24];
     struct bh_buf number;
 
-    bh_html_open(html, "label");
-    bh_html_attr(html, "for", input->id);
-    bh_html_text(html, input->label);
-    bh_html_close(html, "label");
+    frame_put_label(html, input->id, input->label);
     bh_html_open(html, "input");
     for (size_t i = 0; i < BH_COUNT(attributes); i++)
         if (attributes[i].value)
@@ -271,6 +279,82 @@ bh_frame_input(struct bh_html *html, const struct bh_input *input)
         bh_html_flag(html, "required");
     if (input->focus)
         bh_html_flag(html, "autofocus");
+}
+
+static void
+frame_put_option(struct bh_html *html, const char *value, const char *label, bool chosen)
+{
+    bh_html_open(html, "option");
+    bh_html_attr(html, "value", value);
+    if (chosen)
+        bh_html_flag(html, "selected");
+    bh_html_text(html, label);
+    bh_html_close(html, "option");
+}
+
+/* A value that is not among the choices stays what it is: what came from a job file is not lost. */
+void
+bh_frame_select(struct bh_html *html, const struct bh_select *select)
+{
+    const char *value = select->value ? select->value : "";
+    bool found = !value[0];
+
+    frame_put_label(html, select->id, select->label);
+    bh_html_open(html, "select");
+    bh_html_attr(html, "id", select->id);
+    bh_html_attr(html, "name", select->name);
+    if (select->hint)
+        bh_html_attr(html, "aria-describedby", select->hint);
+    if (select->empty)
+        frame_put_option(html, "", select->empty, !value[0]);
+    for (uint32_t i = 0; i < select->count; i++) {
+        bool chosen = strcmp(select->values[i], value) == 0;
+
+        found = found || chosen;
+        frame_put_option(html, select->values[i], select->labels ? select->labels[i] : select->values[i],
+                         chosen);
+    }
+    if (!found)
+        frame_put_option(html, value, value, true);
+    bh_html_close(html, "select");
+}
+
+void
+bh_frame_textarea(struct bh_html *html, const struct bh_textarea *textarea)
+{
+    char digits[24];
+    struct bh_buf number;
+
+    frame_put_label(html, textarea->id, textarea->label);
+    bh_html_open(html, "textarea");
+    bh_html_attr(html, "id", textarea->id);
+    bh_html_attr(html, "name", textarea->name);
+    bh_html_attr(html, "autocomplete", "off");
+    bh_html_attr(html, "spellcheck", "false");
+    bh_buf_init_fixed(&number, digits, sizeof digits);
+    bh_buf_put_u64(&number, textarea->rows);
+    bh_html_attr(html, "rows", bh_buf_text(&number));
+    if (textarea->hint)
+        bh_html_attr(html, "aria-describedby", textarea->hint);
+    bh_html_text(html, "\n"); /* browsers leave the first end of line out */
+    bh_html_text(html, textarea->value ? textarea->value : "");
+    bh_html_close(html, "textarea");
+}
+
+void
+bh_frame_checkbox(struct bh_html *html, const struct bh_checkbox *checkbox)
+{
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "check");
+    bh_html_open(html, "input");
+    bh_html_attr(html, "id", checkbox->id);
+    bh_html_attr(html, "name", checkbox->name);
+    bh_html_attr(html, "type", "checkbox");
+    bh_html_attr(html, "value", "true");
+    if (checkbox->checked)
+        bh_html_flag(html, "checked");
+    frame_put_label(html, checkbox->id, checkbox->label);
+    bh_html_close(html, "p");
 }
 
 void

@@ -36,6 +36,8 @@ struct bh_page_frame {
     bool passkeys; /* the page needs passkey.js */
     bool proofs;   /* the page needs proof.js */
     bool live;     /* it has panels that live.js keeps up to date */
+    bool times;    /* it has moments, which live.js shows in the reader's zone */
+    bool log;      /* it has output that log.js follows */
     enum bh_section section;
     uint32_t sees; /* bits of the sections that the caller may see; 0: no navigation */
     bool narrow;   /* it is for reading, not for tables */
@@ -49,6 +51,9 @@ void bh_frame_end(struct bh_html *html, const struct bh_page_frame *frame);
 /* Open a form that is posted to `action`, with the token in it; close it with
  * bh_html_close. */
 void bh_frame_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action);
+
+/* Open a form that asks `action` with its fields in the address: a search, which needs no token. */
+void bh_frame_search(struct bh_html *html, const char *action);
 
 /* The same for passkey.js: hidden until the script shows it, with the line where it says
  * how it goes, and the field for the answer.  `kind` is "create" or "get". */
@@ -72,6 +77,32 @@ struct bh_input {
     bool focus, optional;
 };
 void bh_frame_input(struct bh_html *html, const struct bh_input *input);
+
+/* A choice of one, under its label. */
+struct bh_select {
+    const char *id, *label, *name;
+    const char *value; /* which is chosen */
+    const char *hint;  /* as in struct bh_input */
+    const char *empty; /* how the choice of none is called; NULL: there is no such choice */
+    const char *const *values;
+    const char *const *labels; /* NULL: the values themselves */
+    uint32_t count;
+};
+void bh_frame_select(struct bh_html *html, const struct bh_select *select);
+
+/* Text of several lines, under its label. */
+struct bh_textarea {
+    const char *id, *label, *name, *value, *hint;
+    uint32_t rows;
+};
+void bh_frame_textarea(struct bh_html *html, const struct bh_textarea *textarea);
+
+/* A box to tick, with its label behind it. */
+struct bh_checkbox {
+    const char *id, *label, *name;
+    bool checked;
+};
+void bh_frame_checkbox(struct bh_html *html, const struct bh_checkbox *checkbox);
 
 /* A button that sends the form; `look` is NULL, "plain" or "grave". */
 void bh_frame_button(struct bh_html *html, const char *style, const char *label);

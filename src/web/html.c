@@ -41,6 +41,18 @@ html_put_escaped_char(struct bh_buf *out, const char *at, size_t step)
     }
 }
 
+/* How many bytes from here on are as they are: most texts are nothing else. */
+static size_t
+html_plain_length(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '&' && text[length] != '<'
+           && text[length] != '>' && text[length] != '"' && text[length] != '\'')
+        length++;
+    return length;
+}
+
 static void
 html_put_escaped(struct bh_buf *out, const char *text)
 {
@@ -49,6 +61,11 @@ html_put_escaped(struct bh_buf *out, const char *text)
     for (; left > 0; text += step, left -= step) {
         unsigned char c = (unsigned char)*text;
 
+        step = html_plain_length(text);
+        if (step > 0) {
+            bh_buf_put(out, text, step);
+            continue;
+        }
         step = c == '\n' || c == '\t' ? 1 : bh_utf8_shown_step(text, left);
         if (step == 0) {
             bh_buf_puts(out, "\xef\xbf\xbd");
@@ -80,11 +97,13 @@ bh_html_begin(struct bh_buf *out)
 static bool
 html_is_block(const char *element)
 {
-    static const char *const blocks[] = { "html",    "head",   "body",   "meta", "link",  "title", "main",
-                                          "header",  "footer", "script", "h1",   "h2",    "p",     "form",
-                                          "section", "ul",     "ol",     "li",   "dl",    "dt",    "dd",
-                                          "div",     "table",  "tr",     "nav",  "label", "input", "button",
-                                          "article", "tbody",  NULL };
+    static const char *const blocks[] = { "html",   "head",   "body",     "meta",     "link",    "title",
+                                          "main",   "header", "footer",   "script",   "h1",      "h2",
+                                          "p",      "form",   "section",  "ul",       "ol",      "li",
+                                          "dl",     "dt",     "dd",       "div",      "table",   "tr",
+                                          "nav",    "label",  "input",    "button",   "article", "tbody",
+                                          "select", "option", "textarea", "fieldset", "details", "summary",
+                                          "pre",    NULL };
 
     return html_is_one_of(element, blocks);
 }

@@ -146,7 +146,7 @@ live_render_panel(struct bh_live *live, struct live_group *group, const struct b
                                         .each_query = live_each_parameter,
                                         .server = group };
     struct bh_reply reply = { 0 };
-    struct bh_page page = { .web = live->web, .request = &request, .reply = &reply };
+    struct bh_page page = { .web = live->web, .request = &request, .reply = &reply, .id = group->id };
     uint32_t status;
 
     memcpy(page.session, group->session, sizeof page.session);

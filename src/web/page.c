@@ -10,12 +10,20 @@
 enum { ANSWER_BYTES_MAX = 1 << 20, BODY_MAX = 1 << 15 };
 
 const char *
-bh_page_field(const struct bh_page *page, const char *name)
+bh_page_lines(const struct bh_page *page, const char *name)
 {
     const char *value =
         page->form ? bh_form_get(page->form, name) : page->request->query(page->request, name);
 
     return value ? value : "";
+}
+
+const char *
+bh_page_field(const struct bh_page *page, const char *name)
+{
+    const char *value = bh_page_lines(page, name);
+
+    return value[strcspn(value, "\n\t")] ? "" : value;
 }
 
 static void
@@ -104,6 +112,18 @@ bh_api_response_number(const struct bh_api_response *response, const char *name)
     return bh_json_number(page_member(response, name), 0);
 }
 
+const char *
+bh_api_response_error(const struct bh_api_response *response)
+{
+    return bh_json_text(bh_json_get(page_member(response, "error"), "message"), "");
+}
+
+const char *
+bh_api_response_next(const struct bh_api_response *response)
+{
+    return bh_json_text(bh_json_get(page_member(response, "error"), "next"), "");
+}
+
 static bool
 page_needs_step_up(const struct bh_reply *reply)
 {
@@ -116,35 +136,99 @@ page_needs_step_up(const struct bh_reply *reply)
 
 struct page_request {
     enum bh_method method;
-    const char *path, *body;        /* NULL: none */
-    struct bh_question *parameters; /* NULL: none */
+    const char *path, *body, *idempotency_key; /* NULL: none */
+    struct bh_question *parameters;            /* NULL: none */
 };
+
+/* A question to the API on its way, with the session as the bearer. */
+struct page_asking {
+    struct bh_request question; /* first: what the API is given leads here */
+    const struct bh_request *visit;
+    char bearer[BH_SESSION_TEXT_MAX + 8];
+    struct bh_stream stream; /* of the reply */
+};
+
+static bool
+page_asking_is_gone(const struct bh_request *question)
+{
+    const struct bh_request *visit = ((const struct page_asking *)(const void *)question)->visit;
+
+    return visit->gone && visit->gone(visit);
+}
 
 /* Put a question to the API, as the person whose session it is. */
 static void
-page_request(struct bh_page *page, const struct page_request *asked, struct bh_reply *ret_reply)
+page_asking_send(struct bh_page *page, const struct page_request *asked, struct page_asking *asking,
+                 struct bh_reply *ret_reply)
 {
     const char *body = asked->body;
     const struct bh_web_options *web = &page->web->options;
-    char bearer[BH_SESSION_TEXT_MAX + 8] = "Bearer ";
-    struct bh_request question = { .method = asked->method,
-                                   .path = asked->path,
-                                   .body = body ? body : "",
-                                   .body_length = body ? strlen(body) : 0,
-                                   .content_type = body ? "application/json" : NULL,
-                                   .accept = "application/json",
-                                   .transport = page->request->transport,
-                                   .arena = page->request->arena,
-                                   .query = bh_question_parameter,
-                                   .each_query = bh_question_each_parameter,
-                                   .server = asked->parameters };
 
-    memcpy(bearer + 7, page->session, strlen(page->session) + 1);
+    *asking = (struct page_asking){ .visit = page->request, .bearer = "Bearer " };
+    asking->question = (struct bh_request){ .method = asked->method,
+                                            .path = asked->path,
+                                            .body = body ? body : "",
+                                            .body_length = body ? strlen(body) : 0,
+                                            .content_type = body ? "application/json" : NULL,
+                                            .idempotency_key = asked->idempotency_key,
+                                            .accept = "application/json",
+                                            .transport = page->request->transport,
+                                            .arena = page->request->arena,
+                                            .query = bh_question_parameter,
+                                            .each_query = bh_question_each_parameter,
+                                            .gone = page_asking_is_gone,
+                                            .server = asked->parameters };
+    memcpy(asking->bearer + 7, page->session, strlen(page->session) + 1);
     if (page->session[0])
-        question.authorization = bearer;
-    web->api(web->api_self, &question, ret_reply);
-    BH_ASSERT(!ret_reply->stream.read); /* no page asks for a stream */
-    bh_secret_wipe(bearer, sizeof bearer);
+        asking->question.authorization = asking->bearer;
+    web->api(web->api_self, &asking->question, ret_reply);
+}
+
+/* A question whose answer is no stream. */
+static void
+page_request(struct bh_page *page, const struct page_request *asked, struct bh_reply *ret_reply)
+{
+    struct page_asking asking;
+
+    page_asking_send(page, asked, &asking, ret_reply);
+    BH_ASSERT(!ret_reply->stream.read);
+    bh_secret_wipe(asking.bearer, sizeof asking.bearer);
+}
+
+static size_t
+page_stream_read(void *self, char *memory, size_t size)
+{
+    struct page_asking *asking = self;
+
+    return asking->stream.read(asking->stream.self, memory, size);
+}
+
+static void
+page_stream_close(void *self)
+{
+    struct page_asking *asking = self;
+
+    asking->stream.close(asking->stream.self);
+    bh_secret_wipe(asking->bearer, sizeof asking->bearer);
+}
+
+/* The API looks at its question, and at the bearer, as long as the stream lasts. */
+static void
+page_forward(struct bh_page *page, const struct page_request *asked)
+{
+    struct page_asking *asking = bh_arena_alloc(page->request->arena, sizeof *asking);
+
+    if (!asking) {
+        bh_page_error(page, 503);
+        return;
+    }
+    page_asking_send(page, asked, asking, page->reply);
+    if (page->reply->stream.read) {
+        asking->stream = page->reply->stream;
+        page->reply->stream = (struct bh_stream){ page_stream_read, page_stream_close, asking };
+    } else {
+        bh_secret_wipe(asking->bearer, sizeof asking->bearer);
+    }
 }
 
 /* What the API said, parsed; takes the reply's body. */
@@ -170,14 +254,33 @@ bh_page_ask(struct bh_page *page, struct bh_question *question)
     struct bh_reply reply = { 0 };
 
     bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
-    page_request(page, &(struct page_request){ BH_GET, question->path, NULL, question }, &reply);
+    page_request(page,
+                 &(struct page_request){ .method = BH_GET, .path = question->path, .parameters = question },
+                 &reply);
+    return page_read(page, &reply);
+}
+
+struct bh_api_response
+bh_page_post(struct bh_page *page, const struct bh_page_change *change)
+{
+    struct bh_reply reply = { 0 };
+
+    bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
+    page_request(page,
+                 &(struct page_request){ .method = BH_POST,
+                                         .path = change->question->path,
+                                         .body = change->body,
+                                         .idempotency_key = change->idempotency_key,
+                                         .parameters = change->question },
+                 &reply);
     return page_read(page, &reply);
 }
 
 void
 bh_page_forward_question(struct bh_page *page, struct bh_question *question)
 {
-    page_request(page, &(struct page_request){ BH_GET, question->path, NULL, question }, page->reply);
+    page_forward(page,
+                 &(struct page_request){ .method = BH_GET, .path = question->path, .parameters = question });
 }
 
 struct bh_api_response
@@ -186,24 +289,14 @@ bh_page_call(struct bh_page *page, enum bh_method method, const char *path, cons
     struct bh_reply reply = { 0 };
 
     bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
-    page_request(page, &(struct page_request){ method, path, body, NULL }, &reply);
-    return page_read(page, &reply);
-}
-
-struct bh_api_response
-bh_page_post_question(struct bh_page *page, struct bh_question *question)
-{
-    struct bh_reply reply = { 0 };
-
-    bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
-    page_request(page, &(struct page_request){ BH_POST, question->path, NULL, question }, &reply);
+    page_request(page, &(struct page_request){ .method = method, .path = path, .body = body }, &reply);
     return page_read(page, &reply);
 }
 
 void
 bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
 {
-    page_request(page, &(struct page_request){ method, path, NULL, NULL }, page->reply);
+    page_forward(page, &(struct page_request){ .method = method, .path = path });
 }
 
 struct bh_api_response
@@ -277,6 +370,31 @@ bh_page_may(struct bh_page *page, const char *verb)
     return false;
 }
 
+struct bh_page_frame
+bh_page_site_frame(struct bh_page *page, enum bh_section section, const char *title)
+{
+    struct bh_page_frame frame = bh_page_frame(page, NULL);
+
+    bh_page_who(page, &frame);
+    frame.section = section;
+    frame.title = title ? title : "";
+    return frame;
+}
+
+static const char *
+page_parameter(const void *self, const char *name)
+{
+    return bh_page_field(self, name);
+}
+
+struct bh_question *
+bh_page_question(const struct bh_page *page, const char *template)
+{
+    struct bh_question *question = bh_arena_alloc(page->request->arena, sizeof *question);
+
+    return question && bh_question_fill(template, page->id, page_parameter, page, question) ? question : NULL;
+}
+
 void
 bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice)
 {
@@ -293,9 +411,8 @@ static bool
 page_is_locked(const struct bh_api_response *response)
 {
     static const char begin[] = "too many attempts";
-    const char *message = bh_json_text(bh_json_get(page_member(response, "error"), "message"), "");
 
-    return strncmp(message, begin, sizeof begin - 1) == 0;
+    return strncmp(bh_api_response_error(response), begin, sizeof begin - 1) == 0;
 }
 
 enum bh_notice

@@ -24,6 +24,7 @@ struct bh_page {
     char csrf[BH_SECRET_TEXT];
     char device[BH_DEVICE_TEXT_MAX]; /* by which accounts know this browser again; "" */
     const struct bh_form *form;      /* what was posted; NULL with GET */
+    const char *id;                  /* the path's variable part; "" */
 };
 
 typedef void (*bh_page_fn)(struct bh_page *page);
@@ -33,8 +34,12 @@ typedef void (*bh_page_fn)(struct bh_page *page);
 #include "tables/pages.tbl"
 #undef BH_PAGE
 
-/* A field of the form or, with GET, a parameter of the query; "" when there is none. */
+/* A field of the form or, with GET, a parameter of the query; "" when there is none, or it is of several
+ * lines. */
 const char *bh_page_field(const struct bh_page *page, const char *name);
+
+/* The same of a field that may be of several lines. */
+const char *bh_page_lines(const struct bh_page *page, const char *name);
 
 /* The query again, encoded; in the arena, "" without room. */
 const char *bh_page_query(const struct bh_page *page);
@@ -73,19 +78,34 @@ struct bh_api_response bh_page_call_with(struct bh_page *page, enum bh_method me
 struct bh_question;
 struct bh_api_response bh_page_ask(struct bh_page *page, struct bh_question *question);
 
-/* Hand on what the API answers to it, as it is. */
+/* Have the API change something: a POST to the question's path, with its parameters. */
+struct bh_page_change {
+    struct bh_question *question;
+    const char *body, *idempotency_key; /* NULL: none */
+};
+struct bh_api_response bh_page_post(struct bh_page *page, const struct bh_page_change *change);
+
+/* A question as tables/panels.tbl writes them, filled in with this visit's variable part and fields; in the
+ * arena.  NULL: too long. */
+struct bh_question *bh_page_question(const struct bh_page *page, const char *template);
+
+/* Hand on what the API answers to it, as it is; a stream, too. */
 void bh_page_forward_question(struct bh_page *page, struct bh_question *question);
+
+/* What the API refused with: its sentence and what to do next; "" where it did not say. */
+const char *bh_api_response_error(const struct bh_api_response *response);
+const char *bh_api_response_next(const struct bh_api_response *response);
 
 /* Who is signed in, and which parts of the navigation that person sees, from /v1/whoami; nothing where it
  * does not answer. */
 void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
 
+/* The frame of a page of the site: who is signed in, and the navigation, of which it is in `section`. */
+struct bh_page_frame bh_page_site_frame(struct bh_page *page, enum bh_section section, const char *title);
+
 /* Whether a role that the person holds on the whole site allows the verb: which buttons a page has.  The API
  * decides. */
 bool bh_page_may(struct bh_page *page, const char *verb);
-
-/* Have the API do what the question says, with POST and no body. */
-struct bh_api_response bh_page_post_question(struct bh_page *page, struct bh_question *question);
 
 /* Now, for "3m ago". */
 bh_ns bh_page_now(const struct bh_page *page);

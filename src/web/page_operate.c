@@ -366,7 +366,7 @@ bh_post_verify(struct bh_page *page)
         bh_page_error(page, 400);
         return;
     }
-    response = bh_page_post_question(page, &question);
+    response = bh_page_post(page, &(struct bh_page_change){ &question, NULL, NULL });
     if (bh_api_response_is_ok(&response))
         bh_page_redirect(page, back, BH_NOTICE_VERIFIED);
     else

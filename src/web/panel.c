@@ -60,28 +60,19 @@ bh_panel_find(enum bh_site_view view, const char *id)
 
 /* ---- writing ---- */
 
-static const char *
-panel_error(const struct bh_api_response *response)
-{
-    bh_json_value error = response->json ? bh_json_get(bh_json_root(response->json), "error") : NULL;
-
-    return bh_json_text(bh_json_get(error, "message"), "the service does not answer");
-}
-
 /* Why there is nothing to show: what the reader asked for is wrong, or the service cannot tell now. */
 static void
 panel_put_refusal(struct bh_html *html, const struct bh_api_response *response)
 {
-    bh_json_value error = response->json ? bh_json_get(bh_json_root(response->json), "error") : NULL;
-    const char *next = bh_json_text(bh_json_get(error, "next"), "");
+    const char *error = bh_api_response_error(response), *next = bh_api_response_next(response);
 
     bh_html_open(html, "p");
     if (response->status != 400 && response->status != 404) {
-        bh_show_unavailable(html, panel_error(response));
+        bh_show_unavailable(html, error[0] ? error : "the service does not answer");
     } else {
         bh_html_attr(html, "class", "notice bad");
         bh_html_attr(html, "role", "alert");
-        bh_html_text(html, error ? panel_error(response) : "what was asked for is too long");
+        bh_html_text(html, error[0] ? error : "what was asked for is too long");
         bh_html_text(html, next[0] ? "; " : "");
         bh_html_text(html, next);
     }

@@ -54,30 +54,21 @@ question_find(const struct question_sources *from, char name[NAME_MAX])
     return colon && (!value || !value[0]) ? colon + 1 : value;
 }
 
-/* The value that stands in a template: itself, a variable part, or a parameter of the page; as long as
- * `name`. */
-static const char *
-question_value(const struct question_sources *from, const char *value, size_t length, char name[NAME_MAX])
+/* Append the value that stands in a template: a parameter of the page, or a text with variable parts. */
+static void
+question_put_value(struct bh_buf *out, const struct question_sources *from, const char *value, size_t length)
 {
+    char name[NAME_MAX];
+    const char *found;
 
-    if (question_variable_length(value) == length && length > 0)
-        return from->id;
-    if (length < 4 || length - 3 >= NAME_MAX || strncmp(value, "{?", 2) != 0)
-        return NULL;
+    if (length < 4 || length - 3 >= sizeof name || strncmp(value, "{?", 2) != 0) {
+        question_put_filled(out, value, length, from->id);
+        return;
+    }
     memcpy(name, value + 2, length - 3);
     name[length - 3] = '\0';
-    return question_find(from, name);
-}
-
-/* "gpu/{id}": what stands before the variable part stays; NULL: too long. */
-static const char *
-question_fill_within(const struct question_sources *from, const char *text, char filled[FILLED_MAX])
-{
-    struct bh_buf out;
-
-    bh_buf_init_fixed(&out, filled, FILLED_MAX);
-    question_put_filled(&out, text, strlen(text), from->id);
-    return bh_buf_text(&out);
+    found = question_find(from, name);
+    bh_buf_puts(out, found ? found : "");
 }
 
 /* One parameter, "name=value" of `length` bytes, encoded into `out` as a query. */
@@ -85,25 +76,22 @@ static void
 question_put_parameter(struct bh_buf *out, const struct question_sources *from, const char *pair,
                        size_t length)
 {
+    BH_AUTO(bh_buf_fini) struct bh_buf value = { .max = BH_FORM_BYTES_MAX };
     const char *equals = memchr(pair, '=', length);
-    char name[NAME_MAX] = "", text[NAME_MAX] = "", found[NAME_MAX], filled[FILLED_MAX];
-    const char *value = NULL;
-    size_t name_length = equals ? (size_t)(equals - pair) : length, value_length;
+    size_t name_length = equals ? (size_t)(equals - pair) : length;
+    char name[NAME_MAX] = "";
 
-    if (!equals || name_length >= sizeof name || length - name_length - 1 >= sizeof text)
+    if (!equals || name_length >= sizeof name)
         return;
-    value_length = length - name_length - 1;
     memcpy(name, pair, name_length);
-    memcpy(text, equals + 1, value_length);
-    value = text[0] == '{' ? question_value(from, text, value_length, found)
-                           : question_fill_within(from, text, filled);
-    if (!value || !value[0])
+    question_put_value(&value, from, equals + 1, length - name_length - 1);
+    if (value.length == 0 || !bh_buf_text(&value))
         return;
     if (out->length > 0)
         bh_buf_putc(out, '&');
     bh_form_put_encoded(out, name);
     bh_buf_putc(out, '=');
-    bh_form_put_encoded(out, value);
+    bh_form_put_encoded(out, bh_buf_text(&value));
 }
 
 bool

@@ -11,9 +11,9 @@ struct bh_question {
     struct bh_form parameters;
 };
 
-/* Fill the template in: "{id}" and "{rest}" stand for `id`, a parameter whose value is "{?name}" for
- * what `parameter` finds under that name (NULL or "": the parameter is left out, or for "{?name:text}" it is
- * that text).  False: too long. */
+/* Fill the template in: "{id}" and "{rest}" stand for `id`, also within a value, a parameter whose value is
+ * "{?name}" for what `parameter` finds under that name (NULL or "": the parameter is left out, or for
+ * "{?name:text}" it is that text).  False: too long. */
 bool bh_question_fill(const char *template, const char *id,
                       const char *(*parameter)(const void *self, const char *name), const void *self,
                       struct bh_question *ret_question);

@@ -205,6 +205,15 @@ bh_show_job(struct bh_html *html, uint64_t job)
 }
 
 void
+bh_show_record(struct bh_html *html, uint64_t record)
+{
+    char number[TEXT_MAX];
+
+    snprintf(number, sizeof number, "%llu", (unsigned long long)record);
+    bh_show_link(html, "/audit/", number, number);
+}
+
+void
 bh_show_tenant(struct bh_html *html, const char *path)
 {
     bh_show_link(html, "/tenants/", path, path);

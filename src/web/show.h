@@ -41,6 +41,8 @@ void bh_show_cordon(struct bh_html *html, const char *cordon);
 /* A link within the site: `folder` ("/jobs/") and a name, encoded but for its slashes. */
 void bh_show_link(struct bh_html *html, const char *folder, const char *name, const char *text);
 void bh_show_job(struct bh_html *html, uint64_t job);
+/* A record of the audit log, by its number. */
+void bh_show_record(struct bh_html *html, uint64_t record);
 void bh_show_tenant(struct bh_html *html, const char *path);
 /* By its UUID, shown short as the command line shows it. */
 void bh_show_gpu(struct bh_html *html, const char *uuid);

@@ -18,6 +18,16 @@ enum {
     GRID_MAX = 256
 };
 
+uint32_t
+bh_svg_hue(const char *tenant)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (; *tenant; tenant++)
+        hash = (hash ^ (unsigned char)*tenant) * 16777619u;
+    return hash % BH_SVG_HUES;
+}
+
 static void
 svg_attr(struct bh_html *html, const char *name, uint64_t number)
 {

@@ -18,6 +18,9 @@ struct bh_svg_partition {
 
 enum { BH_SVG_HUES = 8 };
 
+/* A tenant has one color on all pages: by its name. */
+uint32_t bh_svg_hue(const char *tenant);
+
 struct bh_svg_gpu {
     const char *title; /* says the same in words */
     uint32_t units, slices;

@@ -9,7 +9,7 @@
 #include "web/question.h"
 #include "web/show.h"
 
-enum { PANELS_A_VIEW_MAX = 16, TEXT_MAX = 512 };
+enum { PANELS_A_VIEW_MAX = 20, TEXT_MAX = 512 };
 
 static const struct view {
     const char *path;
@@ -80,19 +80,36 @@ view_put_nudge(struct bh_html *html, struct bh_page *page)
 
 struct view_replies {
     const struct bh_panel_row *panels[PANELS_A_VIEW_MAX];
-    struct bh_api_response responses[PANELS_A_VIEW_MAX];
-    uint32_t count;
+    const struct bh_api_response *answers[PANELS_A_VIEW_MAX]; /* of each panel */
+    struct bh_api_response responses[PANELS_A_VIEW_MAX];      /* of each question */
+    uint32_t count, questions;
 };
+
+/* The answer to a question that a panel before asked, too; NULL: none did. */
+static const struct bh_api_response *
+view_find_answer(const struct view_replies *replies, const char *question)
+{
+    for (uint32_t i = 0; i < replies->count; i++)
+        if (strcmp(replies->panels[i]->question, question) == 0)
+            return replies->answers[i];
+    return NULL;
+}
 
 static void
 view_ask(struct bh_page *page, enum bh_site_view view, const char *id, struct view_replies *ret)
 {
     for (const struct bh_panel_row *panel = bh_panel_rows(); panel->id; panel++) {
+        const struct bh_api_response *answer = view_find_answer(ret, panel->question);
+
         if (panel->view != view)
             continue;
         BH_ASSERT(ret->count < PANELS_A_VIEW_MAX);
+        if (!answer) {
+            ret->responses[ret->questions] = bh_panel_ask(page, panel, id);
+            answer = &ret->responses[ret->questions++];
+        }
         ret->panels[ret->count] = panel;
-        ret->responses[ret->count++] = bh_panel_ask(page, panel, id);
+        ret->answers[ret->count++] = answer;
     }
 }
 
@@ -110,13 +127,14 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
     frame.section = views[view].section;
     frame.live = true;
     frame.proofs = view == BH_SITE_VIEW_RECORD;
+    frame.log = view == BH_SITE_VIEW_JOB;
     bh_page_headers(page->reply, 200, true);
     html = bh_frame_begin(&page->reply->body, &frame);
     if (view == BH_SITE_VIEW_OVERVIEW)
         view_put_nudge(&html, page);
     view_put_command(&html, &views[view], id);
     for (uint32_t i = 0; i < replies->count; i++) {
-        const struct bh_api_response *response = &replies->responses[i];
+        const struct bh_api_response *response = replies->answers[i];
 
         call.data = response->json ? bh_json_root(response->json) : NULL;
         if (bh_panel_is_seen(replies->panels[i], response))
@@ -133,8 +151,8 @@ view_is_there(const struct view_replies *replies, const char *id)
     uint32_t seen = 0;
 
     for (uint32_t i = 0; i < replies->count; i++)
-        seen += bh_panel_is_seen(replies->panels[i], &replies->responses[i]);
-    return seen > 0 && (!id[0] || bh_panel_is_seen(replies->panels[0], &replies->responses[0]));
+        seen += bh_panel_is_seen(replies->panels[i], replies->answers[i]);
+    return seen > 0 && (!id[0] || bh_panel_is_seen(replies->panels[0], replies->answers[0]));
 }
 
 /* What the API says to all of it where it answers to nothing; else 0: there is something to show. */
@@ -144,7 +162,7 @@ view_failure(const struct view_replies *replies)
     uint32_t status = 0;
 
     for (uint32_t i = 0; i < replies->count; i++) {
-        const struct bh_api_response *response = &replies->responses[i];
+        const struct bh_api_response *response = replies->answers[i];
 
         if (bh_api_response_is_ok(response))
             return 0;
@@ -178,7 +196,7 @@ view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
         view_refuse(page, view);
     else
         view_put(page, view, id, &replies);
-    for (uint32_t i = 0; i < replies.count; i++)
+    for (uint32_t i = 0; i < replies.questions; i++)
         bh_api_response_fini(&replies.responses[i]);
 }
 

@@ -156,7 +156,7 @@ web_read_cookies(struct bh_page *page)
 static void
 web_serve_page(struct bh_page *page, const struct route *route)
 {
-    if (!web_bind_forms(page))
+    if (!page->id || !web_bind_forms(page))
         bh_page_error(page, 503);
     else if (route->access == ACCESS_SIGNED_IN && !page->session[0])
         bh_page_require_sign_in(page);
@@ -203,9 +203,12 @@ web_find_page(struct bh_page *page)
     const struct route *other = NULL;
 
     for (size_t i = 0; i < BH_COUNT(pages); i++) {
-        if (strcmp(pages[i].path, page->request->path) != 0)
+        struct bh_path_match match;
+
+        if (!bh_path_matches(pages[i].path, page->request->path, &match))
             continue;
         if (pages[i].method == page->request->method) {
+            page->id = match.id ? bh_arena_strndup(page->request->arena, match.id, match.id_length) : "";
             web_serve_page(page, &pages[i]);
             return true;
         }
@@ -241,7 +244,7 @@ void
 bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     struct bh_web *web = self;
-    struct bh_page page = { .web = web, .request = request, .reply = reply };
+    struct bh_page page = { .web = web, .request = request, .reply = reply, .id = "" };
 
     if (web_is_api(request->path)) {
         web->options.api(web->options.api_self, request, reply);

@@ -225,7 +225,7 @@ class Walk:
         self.ask("JOB_RELEASE", at=held, by="alice")
         self.ask("JOB_CANCEL", at=held, by="alice")
         self.site.await_state(self.job, "running")
-        for name in ("JOB_GET", "JOB_WHY", "JOB_LOGS", "JOB_VERIFY"):
+        for name in ("JOB_GET", "JOB_WHY", "JOB_LOGS", "JOB_LOG_LINES", "JOB_VERIFY"):
             self.ask(name, at=self.job, by="alice")
         self.streams()
         self.ask("NODE_VERIFY", by="erin")

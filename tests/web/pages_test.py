@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from report import Report
 
 VOID = {"input", "img", "link", "meta"}
-FIELDS = {"text", "password"}
+FIELDS = {"text", "password", "search"}
 
 
 class Page(HTMLParser):
@@ -75,7 +75,7 @@ def labels(page):
             yield f"field {field.get('name')} without a label"
         if field["type"] in FIELDS and not field.get("autocomplete"):
             yield f"field {field.get('name')} does not say what browsers may fill in"
-    for field in page.all("select") + page.all("textarea"):
+    for field in page.all("select") + page.all("textarea") + [e for e in page.all("input") if e["type"] == "checkbox"]:
         if sum(e.get("for") == field.get("id") for e in page.all("label")) != 1:
             yield f"field {field.get('id')} without a label"
     for element in page.elements:
@@ -97,7 +97,7 @@ def labels(page):
 def forms(page):
     "each form goes here, with one token where it is posted and no name twice"
     for form in page.all("form"):
-        names = [e["name"] for tag in ("input", "select") for e in page.all(tag) if e["form"] is form]
+        names = [e["name"] for tag in ("input", "select", "textarea") for e in page.all(tag) if e["form"] is form]
         search = form["method"] == "get" and form.get("role") == "search"
         if not (search or form["method"] == "post") or not form["action"].startswith("/") or form["action"].startswith("//"):
             yield f"form {form['action']}"

@@ -7,6 +7,9 @@
 #include "api/jobs/failure.h"
 #include "api/jobs/image.h"
 #include "api/jobs/job_notices.h"
+#include "api/jobs/job_reasons.h"
+#include "api/jobs/job_rights.h"
+#include "api/jobs/job_use.h"
 #include "api/jobs/members.h"
 #include "api/jobs/reservations.h"
 #include "api/jobs/start_estimates.h"
@@ -14,7 +17,6 @@
 #include "api/nodes/runnable.h"
 #include "api/request/reply.h"
 #include "api/request/visible.h"
-#include "api/request/why.h"
 #include "api/site/datasets.h"
 #include "api/state/simulation.h"
 #include "base/nearest.h"
@@ -197,6 +199,7 @@ struct jobs_page {
     const struct bh_call *call;
     bool start;                          /* say when jobs are expected to start */
     struct bh_reservations reservations; /* known where `start` is */
+    struct bh_job_reasons *reasons;      /* NULL: not asked for */
     struct bh_rows rows;
     uint32_t capacity; /* rows that still fit */
     uint64_t last;
@@ -208,6 +211,13 @@ static uint64_t
 jobs_estimate(const struct bh_call *call, const struct bh_job_row *row)
 {
     return strcmp(row->state, "pending") == 0 ? bh_start_estimates_of(call, (bh_job_id){ row->job }) : 0;
+}
+
+/* Whether room may be kept for it. */
+static bool
+jobs_waits(const struct bh_job_row *row)
+{
+    return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
 }
 
 static bool
@@ -226,6 +236,8 @@ jobs_put_row(void *self, const struct bh_job_row *row)
     jobs_fill(page->call, row, name, &job);
     job.estimated_start_ns = page->start ? jobs_estimate(page->call, row) : 0;
     job.reserved_ns = bh_reservations_of(&page->reservations, row->job);
+    if (page->reasons)
+        job.why = bh_job_reasons_of(page->call, page->reasons, row->job);
     return bh_rows_put(&page->rows, &job);
 }
 
@@ -280,14 +292,47 @@ jobs_limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh
     return BH_OK;
 }
 
+struct jobs_waiting {
+    struct bh_job_reasons *reasons;
+    uint32_t left; /* rows of the page */
+};
+
+static bool
+jobs_add_waiting(void *self, const struct bh_job_row *row)
+{
+    struct jobs_waiting *waiting = self;
+
+    return waiting->left-- > 0 && (!jobs_waits(row) || bh_job_reasons_add(waiting->reasons, row->job));
+}
+
+/* Why the page's jobs wait, asked of the engine at once: so the page is read twice. */
+static bh_rc
+jobs_ask_reasons(const struct bh_call *call, const struct bh_job_filter *filter,
+                 struct bh_job_reasons **ret_reasons, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct jobs_waiting waiting = { .left = filter->limit };
+    bh_rc rc = bh_job_reasons_new(call, BH_JOB_REASONS_MAX, &waiting.reasons, err);
+
+    if (rc == BH_OK)
+        rc = store->ops->list_jobs(store->self, filter, jobs_add_waiting, &waiting, err);
+    if (rc == BH_OK)
+        rc = bh_job_reasons_ask(call, waiting.reasons, err);
+    if (rc == BH_OK)
+        *ret_reasons = waiting.reasons;
+    return rc;
+}
+
 static bh_rc
 jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct jobs_page page = { .call = call, .start = call->query.start, .capacity = filter->limit };
     struct bh_reply_job_list end = { .next = NULL };
-    bh_rc rc;
+    bh_rc rc = call->query.why ? jobs_ask_reasons(call, filter, &page.reasons, err) : BH_OK;
 
+    if (rc != BH_OK)
+        return rc;
     if (page.start) {
         bh_start_estimates_refresh(call, (bh_job_id){ 0 });
         bh_reservations_find(call, &page.reservations);
@@ -323,49 +368,23 @@ bh_jobs_list(struct bh_call *call, struct bh_err *err)
 
 /* ---- one job, and why ---- */
 
-struct why {
-    bh_job_id job;
-    uint64_t now_ns;
-    struct bh_reason reason;
-    bh_tenant_id holder, preemptor;
-};
-
-static void
-jobs_ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
-{
-    struct why *why = self;
-    struct bh_job_view holder;
-
-    why->now_ns = now_ns;
-    bh_engine_why(engine, why->job, now_ns, &why->reason);
-    if (why->reason.job.v && bh_view_job(engine, why->reason.job, &holder))
-        why->holder = holder.tenant;
-    if (bh_view_job(engine, why->reason.preempted_for, &holder)
-        || bh_view_job(engine, why->reason.moved_for, &holder))
-        why->preemptor = holder.tenant;
-}
-
 static bh_rc
 jobs_read_why(struct bh_call *call, uint64_t job, struct bh_reply_reason *ret, struct bh_err *err)
 {
-    char image[BH_IMAGE_TEXT_SIZE] = "";
-    struct why why = { .job = { job } };
-    struct bh_explain how;
-    bh_rc rc = bh_visible_explain(call, &how, err);
+    const struct bh_reply_reason *words;
+    struct bh_job_reasons *reasons;
+    bh_rc rc = bh_job_reasons_new(call, 1, &reasons, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_ask(call, jobs_ask_why, &why, err);
+    bh_job_reasons_add(reasons, job);
+    rc = bh_job_reasons_ask(call, reasons, err);
     if (rc != BH_OK)
         return rc;
-    how.holder_tenant = why.holder;
-    how.preemptor_tenant = why.preemptor;
-    how.now_ns = why.now_ns;
-    *ret = bh_why_reason(call->arena, &how, &why.reason);
-    if (why.reason.code == BH_REASON_STARTING)
-        bh_image_describe(call, job, image);
-    if (*image && ret->sentence)
-        ret->sentence = bh_arena_printf(call->arena, "%s; image: %s", ret->sentence, image);
+    words = bh_job_reasons_of(call, reasons, job);
+    if (!words)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    *ret = *words;
     return BH_OK;
 }
 
@@ -445,13 +464,6 @@ jobs_read_text(const struct bh_call *call, const struct bh_job_row *row, struct 
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
-/* Whether room may be kept for it. */
-static bool
-jobs_waits(const struct bh_job_row *row)
-{
-    return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
-}
-
 /* When it is expected to start, and where room is kept for it. */
 static bh_rc
 jobs_read_start(struct bh_call *call, const struct bh_job_row *row, struct bh_reserved *ret,
@@ -489,6 +501,12 @@ jobs_fill_whole(struct bh_call *call, const struct bh_job_row *row, struct bh_re
     if (rc != BH_OK)
         return rc;
     rc = jobs_read_text(call, row, ret, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_job_rights_list(call, row, &ret->may, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_job_use_find(call, row, &ret->use, err);
     if (rc != BH_OK)
         return rc;
     return bh_traffic_of_job(call, row->job, &ret->traffic, err);

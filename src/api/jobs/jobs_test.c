@@ -114,7 +114,7 @@ a_job_has_all_its_members(void **state)
         "ended", got.text,
         "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"deadline_ns\":\"0\","
         "\"ended_ns\":\"2000\",\"exit_status\":3,\"gang\":1,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
-        "\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"partitions\":\"\",\"pieces\":\"\","
+        "\"may\":[\"logs\",\"records\",\"submit\"],\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"partitions\":\"\",\"pieces\":\"\","
         "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
         "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"},\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
         "\"tenant\":\"acme/vision\",\"time_limit_ns\":\"0\",\"user\":\"alice\"}");
@@ -140,6 +140,57 @@ why_says_what_holds_it_back(void **state)
     BH_CHECK("in the job", strstr(got.text, "\"why\":{\"next\""));
     SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
     BH_CHECK("in one that runs, too", strstr(got.text, "\"why\"") != NULL);
+    BH_CHECK_DONE();
+}
+
+/* A page's jobs are asked about at once: alice's two wait for her tenant's limit. */
+static void
+a_list_says_why_jobs_wait(void **state)
+{
+    uint64_t asked;
+
+    bh_fixture_submit(f, 301, 2, 1, 1);
+    for (uint64_t job = 302; job <= 303; job++) {
+        bh_fixture_submit(f, job, 2, 1, 1);
+        bh_fixture_put_job(f, job, 2, 1, "pending");
+    }
+    asked = f->asks;
+    SEND(BH_GET, "/v1/jobs", .query = "why=true&after=301", .uid = ALICE);
+    BH_CHECK_EQ("status", got.status, 200);
+    BH_CHECK("sentence", strstr(got.text, "\"sentence\":\"acme/vision is at its limit of 1 small: 1 in use"));
+    BH_CHECK("and of the next", strstr(strstr(got.text, "\"id\":303"), "\"sentence\":\"acme/vision is at"));
+    BH_CHECK_EQ("one question", f->asks - asked, 1);
+    SEND(BH_GET, "/v1/jobs", .query = "why=true&after=301&limit=1", .uid = ALICE);
+    BH_CHECK("with the last row of a page",
+             strstr(got.text, "\"sentence\"") && strstr(got.text, "\"next\":\"302\""));
+    SEND(BH_GET, "/v1/jobs", .query = "after=301", .uid = ALICE);
+    BH_CHECK("only when it is asked for", !strstr(got.text, "\"why\""));
+    BH_CHECK_DONE();
+}
+
+/* What a caller may do depends on whose job it is and how far it is. */
+static void
+a_job_says_what_the_caller_may_do(void **state)
+{
+    static const struct {
+        const char *name, *state;
+        uint32_t uid;
+        const char *may;
+    } cases[] = {
+        { "one's own that runs", "running", ALICE,
+          "\"may\":[\"cancel\",\"exec\",\"logs\",\"records\",\"submit\",\"verify\"]" },
+        { "one's own that waits", "pending", ALICE, "\"may\":[\"cancel\",\"logs\",\"records\",\"submit\"]" },
+        { "one's own that has ended", "completed", ALICE, "\"may\":[\"logs\",\"records\",\"submit\"]" },
+        { "another's, for an admin", "running", CAROL,
+          "\"may\":[\"cancel\",\"exec\",\"logs\",\"records\",\"submit\",\"verify\"]" },
+        { "another's, for a viewer", "running", DAVE, "\"may\":[]" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        bh_fixture_put_job(f, 300, 2, 1, cases[i].state);
+        SEND(BH_GET, "/v1/jobs/300", .uid = cases[i].uid);
+        BH_CHECK(cases[i].name, strstr(got.text, cases[i].may));
+    }
     BH_CHECK_DONE();
 }
 
@@ -339,6 +390,8 @@ main(void)
                                         TEST(a_job_shows_its_members),
                                         TEST(an_erased_job_says_so),
                                         TEST(why_says_what_holds_it_back),
+                                        TEST(a_list_says_why_jobs_wait),
+                                        TEST(a_job_says_what_the_caller_may_do),
                                         TEST(one_that_waits_shows_the_room_kept_for_it),
                                         TEST(one_that_starts_shows_how_far_its_image_is),
                                         TEST(replies_are_as_the_api_describes_them),

@@ -8,7 +8,7 @@
 
 #include "api/documents/replies.h"
 #include "api/jobs/jobs.h"
-#include "api/jobs/members.h"
+#include "api/jobs/log_file.h"
 #include "api/request/auth.h"
 #include "api/request/stream_gate.h"
 #include "api/request/visible.h"
@@ -328,18 +328,6 @@ stream_put_log(struct events *events)
     return said > 0;
 }
 
-/* Nodes remove logs (node/common/tenant_logs.h); an empty answer would say that there was no output. */
-static const char gone_words[] =
-    "bulkhead: this job's log was removed: logs of ended jobs are kept for log_retention_days, and of each topmost "
-    "tenant as many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";
-
-static bool
-stream_is_gone(const struct events *events, const struct bh_job_row *row)
-{
-    return events->offset == 0 && row->started_ns && bh_jobs_ended(row->state)
-           && access(events->path, F_OK) != 0 && errno == ENOENT;
-}
-
 static void
 stream_put_end(struct events *events)
 {
@@ -409,7 +397,7 @@ stream_next_log(struct events *events)
         }
         if (events->ended) {
             if (events->gone)
-                (void)stream_put_chunk(events, gone_words, sizeof gone_words - 1);
+                (void)stream_put_chunk(events, bh_log_file_gone_words, strlen(bh_log_file_gone_words));
             stream_put_end(events);
             return false;
         }
@@ -430,7 +418,7 @@ stream_next_whole(struct events *events)
     bh_buf_clear(&events->out);
     if (!stream_open_log(events)) {
         if (events->gone)
-            bh_buf_puts(&events->out, gone_words);
+            bh_buf_puts(&events->out, bh_log_file_gone_words);
         return false;
     }
     for (;;) {
@@ -449,22 +437,6 @@ stream_next_whole(struct events *events)
     }
 }
 
-static bh_rc
-stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, struct bh_err *err)
-{
-    const struct bh_owner *owner = &call->api->options.owner;
-    uint32_t member = (uint32_t)call->query.member;
-    bh_rc rc = bh_jobs_find_permitted(call, row, err);
-
-    if (rc != BH_OK)
-        return rc;
-    rc = bh_members_check(row->job, row->gang, member, err);
-    if (rc != BH_OK)
-        return rc;
-    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, member, call->arena);
-    return *ret_path ? BH_OK : bh_err_set(err, BH_FULL, "the answer is too large");
-}
-
 bh_rc
 bh_stream_logs(struct bh_call *call, struct bh_err *err)
 {
@@ -472,7 +444,7 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     struct bh_job_row row;
     struct events *events;
     const char *path;
-    bh_rc rc = stream_find_log(call, &row, &path, err);
+    bh_rc rc = bh_log_file_find(call, &row, &path, err);
 
     if (rc != BH_OK)
         return rc;
@@ -482,7 +454,7 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     events->job = row.job;
     events->path = path;
     events->offset = call->query.offset;
-    events->gone = stream_is_gone(events, &row);
+    events->gone = events->offset == 0 && bh_log_file_is_gone(&row, path);
     events->pause_ns = POLL_FIRST_NS;
     stream_send_events(call, events);
     if (!follow)

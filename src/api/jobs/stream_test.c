@@ -127,6 +127,79 @@ watching_shows_what_may_be_seen(void **state)
     BH_CHECK_DONE();
 }
 
+/* Pages of lines, from the end backward: lines end at "\n", "\r\n" and a lone "\r". */
+static void
+lines_are_listed_from_the_end(void **state)
+{
+    static const struct {
+        const char *name, *query, *answer;
+    } cases[] = {
+        { "all", "",
+          "{\"items\":[{\"offset\":0,\"text\":\"one\"},{\"offset\":4,\"text\":\"10%\"},"
+          "{\"offset\":8,\"text\":\"20%\"},{\"offset\":13,\"text\":\"\"},"
+          "{\"offset\":14,\"text\":\"\\u001b[31mx\xef\xbf\xbd\xef\xbf\xbdy\"},{\"offset\":24,\"text\":\"op\"}],"
+          "\"end\":26,\"gang\":1,\"job\":1,\"member\":0,\"open\":true,\"size\":26,\"state\":\"completed\"}" },
+        { "the last", "limit=1",
+          "{\"items\":[{\"offset\":24,\"text\":\"op\"}],\"earlier\":true,\"end\":26,\"gang\":1,\"job\":1,"
+          "\"member\":0,\"open\":true,\"size\":26,\"state\":\"completed\"}" },
+        { "those before", "limit=2&end=14",
+          "{\"items\":[{\"offset\":8,\"text\":\"20%\"},{\"offset\":13,\"text\":\"\"}],\"earlier\":true,\"end\":14,"
+          "\"gang\":1,\"job\":1,\"member\":0,\"size\":26,\"state\":\"completed\"}" },
+        { "nothing before the first", "end=0",
+          "{\"items\":[],\"end\":0,\"gang\":1,\"job\":1,\"member\":0,\"size\":26,\"state\":\"completed\"}" },
+        { "beyond the end", "end=999&limit=1",
+          "{\"items\":[{\"offset\":24,\"text\":\"op\"}],\"earlier\":true,\"end\":26,\"gang\":1,\"job\":1,"
+          "\"member\":0,\"open\":true,\"size\":26,\"state\":\"completed\"}" },
+    };
+
+    bh_fixture_put_job(f, 1, 2, 1, "completed");
+    WRITE("one\n10%\r20%\r\n\n\x1b[31mx\x00\xffy\nop");
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        SEND(BH_GET, "/v1/jobs/1/log", .query = cases[i].query, .uid = ALICE);
+        BH_CHECK_EQ(cases[i].name, got.status, 200);
+        BH_CHECK_STR(cases[i].name, got.text, cases[i].answer);
+    }
+    BH_CHECK_DONE();
+}
+
+/* A window of 64 KiB is read: whole lines of it, and of a longer line its end. */
+static void
+lines_are_listed_of_a_window(void **state)
+{
+    static char line[100], lines[2000 * 100], endless[100000];
+
+    bh_fixture_put_job(f, 1, 2, 1, "completed");
+    memset(line, 'a', 99);
+    line[99] = '\n';
+    for (size_t i = 0; i < 2000; i++)
+        memcpy(lines + i * 100, line, 100);
+    write_log(lines, sizeof lines);
+    SEND(BH_GET, "/v1/jobs/1/log", .query = "limit=10000", .uid = ALICE);
+    BH_CHECK("begins with a line", strstr(got.text, "{\"items\":[{\"offset\":134500,") == got.text);
+    BH_CHECK("and says that there is more", strstr(got.text, "\"earlier\":true,\"end\":200000"));
+    memset(endless, 'b', sizeof endless);
+    write_log(endless, sizeof endless);
+    SEND(BH_GET, "/v1/jobs/1/log", .uid = ALICE);
+    BH_CHECK("the end of a long line",
+             strstr(got.text, "{\"items\":[{\"offset\":234464,\"text\":\"bbb") == got.text);
+    BH_CHECK_DONE();
+}
+
+static void
+lines_are_refused_as_the_output_is(void **state)
+{
+    bh_fixture_put_job(f, 1, 2, 1, "completed");
+    SEND(BH_GET, "/v1/jobs/1/log", .uid = BOB);
+    BH_CHECK_EQ("another tenant's", got.status, 404);
+    SEND(BH_GET, "/v1/jobs/1/log", .uid = DAVE);
+    BH_CHECK_EQ("for a viewer", got.status, 403);
+    SEND(BH_GET, "/v1/jobs/1/log", .query = "member=1", .uid = ALICE);
+    BH_CHECK_EQ("of a member that is not there", got.status, 404);
+    SEND(BH_GET, "/v1/jobs/1/log", .uid = ALICE);
+    BH_CHECK("none yet", got.status == 200 && strstr(got.text, "{\"items\":[],\"end\":0"));
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -137,6 +210,9 @@ main(void)
         TEST(bytes_that_are_no_text_stay_what_they_are),
         TEST(a_running_job_is_waited_for),
         TEST(watching_shows_what_may_be_seen),
+        TEST(lines_are_listed_from_the_end),
+        TEST(lines_are_listed_of_a_window),
+        TEST(lines_are_refused_as_the_output_is),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

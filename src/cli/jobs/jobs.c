@@ -261,16 +261,46 @@ jobs_write_out(void *self, const char *bytes, size_t length)
     return bh_fd_write_all(STDOUT_FILENO, bytes, length, err) == BH_OK;
 }
 
+/* The byte with which the last lines begin. */
+static bh_rc
+jobs_find_tail(struct bh_cli *cli, uint64_t member, uint64_t lines, uint64_t *ret_offset, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_json_value root, first;
+    char path[160], rest[100];
+    bh_rc rc;
+
+    snprintf(rest, sizeof rest, "/log?member=%" PRIu64 "&limit=%" PRIu64, member, lines ? lines : 1);
+    rc = bh_cli_job_path(cli->args->arguments[0], rest, path, sizeof path, err);
+    if (rc == BH_OK)
+        rc = bh_client_json(&cli->client, &(struct bh_http_request){ .method = "GET", .path = path }, &json,
+                            err);
+    if (rc != BH_OK)
+        return rc;
+    root = bh_json_root(json);
+    first = bh_json_at(bh_json_get(root, "items"), 0);
+    *ret_offset = bh_json_number(bh_json_get(lines ? first : NULL, "offset"),
+                                 bh_json_number(bh_json_get(root, "end"), 0));
+    return BH_OK;
+}
+
 bh_rc
 bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
 {
     struct bh_exchange exchange = { .sink = jobs_write_out, .self = err };
     struct bh_http_request request = { .method = "GET", .accept = "text/plain" };
+    const struct bh_option_value *tail = &cli->args->options[BH_OPT_TAIL];
     uint64_t offset = cli->args->options[BH_OPT_OFFSET].number;
     uint64_t member = cli->args->options[BH_OPT_MEMBER].number;
     char path[160], rest[100];
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
+    if (tail->given && cli->args->options[BH_OPT_OFFSET].given)
+        return bh_err_set(err, BH_INVALID, "logs: --tail and --offset both say where to begin; give one");
+    if (tail->given)
+        rc = jobs_find_tail(cli, member, tail->number, &offset, err);
+    if (rc != BH_OK)
+        return rc;
     if (bh_cli_flag(cli, BH_OPT_FOLLOW)) {
         struct bh_follow follow = {
             .cli = cli, .job = cli->args->arguments[0], .member = member, .offset = offset

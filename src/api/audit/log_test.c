@@ -131,6 +131,41 @@ proofs_are_for_who_may_see_the_record(void **state)
     BH_CHECK_DONE();
 }
 
+/* Reads the log from its end, page by page: every record that the caller may see, once. */
+static uint32_t
+count_back(uint32_t uid, const char *limit, uint64_t step)
+{
+    uint64_t expected = RECORDS - 1;
+    uint32_t count = 0;
+    char query[80];
+    const char *next;
+
+    snprintf(query, sizeof query, "order=newest&limit=%s", limit);
+    do {
+        BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+        bh_json_value list;
+
+        SEND(BH_GET, "/v1/records", .query = query, .uid = uid);
+        list = bh_json_get(log_parse(&json), "items");
+        for (size_t i = 0; i < bh_json_count(list); i++, count++, expected -= step)
+            BH_CHECK_EQ(query, bh_json_number(bh_json_get(bh_json_at(list, i), "seq"), 0), expected);
+        next = bh_json_text(bh_json_get(bh_json_root(json), "next"), NULL);
+        if (next)
+            snprintf(query, sizeof query, "order=newest&limit=%s&before=%s", limit, next);
+    } while (next);
+    return count;
+}
+
+static void
+pages_go_back_over_the_whole_log(void **state)
+{
+    BH_CHECK_EQ("in one", count_back(CAROL, "1000", 1), RECORDS);
+    BH_CHECK_EQ("by 37", count_back(CAROL, "37", 1), RECORDS);
+    BH_CHECK_EQ("of a tenant", count_back(ALICE, "1000", 2), RECORDS / 2);
+    BH_CHECK_EQ("of a tenant, by 37", count_back(ALICE, "37", 2), RECORDS / 2);
+    BH_CHECK_DONE();
+}
+
 /* Checkpoints and their size are public; how many records came since is not. */
 static void
 the_log_is_shown(void **state)
@@ -357,6 +392,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_proof_can_be_checked_without_the_log),
+        cmocka_unit_test(pages_go_back_over_the_whole_log),
         cmocka_unit_test(the_log_is_shown),
         cmocka_unit_test(proofs_are_for_who_may_see_the_record),
         cmocka_unit_test(one_log_begins_the_other),

@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/slice.h"
 
-enum { PAGE_DEFAULT = 100, SCAN_MAX = 100000, STRETCH = 1024, TEXT_SIZE = 200 };
+enum { PAGE_DEFAULT = 100, SCAN_MAX = 100000, STRETCH = 1024, STRETCH_FIRST = 64, TEXT_SIZE = 200 };
 
 struct records {
     struct bh_call *call;
@@ -513,19 +513,21 @@ records_put_stretch(struct records *r, uint64_t low, uint64_t high, struct bh_er
     return rc;
 }
 
+/* Stretches grow: a page of everything is near the end, and what is rare far from it. */
 static bh_rc
 records_put_newest(struct records *r, uint64_t first, struct bh_err *err)
 {
-    uint64_t high = r->end, least = high > SCAN_MAX ? high - SCAN_MAX : 0;
+    uint64_t high = r->end, least = high > SCAN_MAX ? high - SCAN_MAX : 0, stretch = STRETCH_FIRST;
     bh_rc rc = BH_OK;
 
     if (least < first)
         least = first;
     while (rc == BH_OK && high > least && r->capacity > 0) {
-        uint64_t low = high - least > STRETCH ? high - STRETCH : least;
+        uint64_t low = high - least > stretch ? high - stretch : least;
 
         rc = records_put_stretch(r, low, high, err);
         high = low;
+        stretch = stretch < STRETCH ? 2 * stretch : STRETCH;
     }
     return rc;
 }

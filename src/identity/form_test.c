@@ -89,8 +89,36 @@ writing(void **state)
     BH_CHECK_DONE();
 }
 
+/* Values of several lines, for those who ask for them; names never are. */
+static void
+lines(void **state)
+{
+    static const struct {
+        const char *name, *text, *value; /* NULL: refused */
+    } rows[] = {
+        { "as browsers end lines", "a=1%0D%0A2", "1\n2" },
+        { "as others do", "a=1%0A2%09", "1\n2\t" },
+        { "a lone return", "a=1%0D2", "12" },
+        { "another control", "a=1%0B2", NULL },
+        { "NUL", "a=1%002", NULL },
+        { "in a name", "a%0A=1", NULL },
+    };
+    struct bh_form form;
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        enum bh_identity_fault fault = bh_form_parse_lines(rows[i].text, strlen(rows[i].text), &form);
+
+        BH_CHECK_EQ(rows[i].name, fault, rows[i].value ? BH_FAULT_NONE : BH_FAULT_FORM);
+        if (rows[i].value)
+            BH_CHECK_STR(rows[i].name, bh_form_get(&form, "a"), rows[i].value);
+        BH_CHECK_EQ(rows[i].name, bh_form_parse(rows[i].text, strlen(rows[i].text), &form), BH_FAULT_FORM);
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parsing),
+    cmocka_unit_test(lines),
     cmocka_unit_test(form_test_limits),
     cmocka_unit_test(writing),
 };

@@ -131,7 +131,7 @@ jobs_each_query(const struct bh_request *request,
 struct visit {
     const char *path, *query, *form;
     struct bh_reply reply;
-    char stream[256];
+    char stream[256], location[256], disposition[128]; /* copied: headers live as long as the request */
 };
 
 static void
@@ -145,6 +145,15 @@ jobs_read_stream(struct visit *visit)
     while ((got = stream->read(stream->self, visit->stream + length, sizeof visit->stream - length - 1)) > 0)
         length += got;
     stream->close(stream->self);
+}
+
+static const char *
+jobs_header(const struct bh_reply *reply, const char *name)
+{
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        if (strcmp(reply->headers[i].name, name) == 0)
+            return reply->headers[i].value;
+    return "";
 }
 
 static void
@@ -178,16 +187,10 @@ jobs_visit(struct visit *visit)
     bh_buf_init(&visit->reply.body, 4 << 20);
     bh_web_handle(web, &request, &visit->reply);
     jobs_read_stream(visit);
+    snprintf(visit->location, sizeof visit->location, "%s", jobs_header(&visit->reply, "Location"));
+    snprintf(visit->disposition, sizeof visit->disposition, "%s",
+             jobs_header(&visit->reply, "Content-Disposition"));
     bh_web_free(web);
-}
-
-static const char *
-jobs_header(const struct bh_reply *reply, const char *name)
-{
-    for (uint32_t i = 0; i < reply->header_count; i++)
-        if (strcmp(reply->headers[i].name, name) == 0)
-            return reply->headers[i].value;
-    return "";
 }
 
 #define JOB_FORM                                                                                                      \
@@ -253,6 +256,8 @@ static const struct {
       "/signin" },
     { "the service is not there", "/jobs/1/release", "", "/v1/jobs/1/release", "", "", "/v1/jobs/1/release",
       503, 303, "/jobs/1?notice=unavailable" },
+    { "asked too often", "/jobs/1/release", "", "/v1/jobs/1/release", "", "", "/v1/jobs/1/release", 429, 303,
+      "/jobs/1?notice=unavailable" },
     { "submit", "/submit", JOB_FORM "&do=submit", "/v1/jobs", "",
       "{\"tenant\":\"acme/vision/train\",\"sku\":\"small\",\"args\":[\"sh\",\"-c\",\"echo \\\"<b>\\\"\",\"--x\"],"
       "\"mounts\":[{\"dataset\":\"imagenet\"},{\"source\":\"/data\",\"target\":\"/in\",\"write\":true}],\"count\":2,"
@@ -270,7 +275,7 @@ what_is_posted_is_asked(void **state)
         refused.status = changes[i].answer;
         jobs_visit(&visit);
         BH_CHECK_EQ(changes[i].name, visit.reply.status, changes[i].status);
-        BH_CHECK_STR(changes[i].name, jobs_header(&visit.reply, "Location"), changes[i].location);
+        BH_CHECK_STR(changes[i].name, visit.location, changes[i].location);
         BH_CHECK_STR(changes[i].name, posted.path, changes[i].asked);
         BH_CHECK_STR(changes[i].name, posted.query, changes[i].query);
         BH_CHECK_STR(changes[i].name, posted.body, changes[i].body);
@@ -334,8 +339,7 @@ output_is_passed_on(void **state)
         jobs_visit(&visit);
         BH_CHECK_EQ(outputs[i].name, visit.reply.status, outputs[i].status);
         BH_CHECK_STR(outputs[i].name, visit.stream, outputs[i].stream);
-        BH_CHECK_STR(outputs[i].name, jobs_header(&visit.reply, "Content-Disposition"),
-                     outputs[i].disposition);
+        BH_CHECK_STR(outputs[i].name, visit.disposition, outputs[i].disposition);
         bh_buf_fini(&visit.reply.body);
     }
     memset(&refused, 0, sizeof refused);

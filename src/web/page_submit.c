@@ -170,7 +170,7 @@ submit_put_datasets(struct bh_html *html, const struct submit_view *view)
             bh_html_text(html, ", ");
         }
         bh_html_element(html, "code", NULL, bh_show_text_of(row, "name"));
-        bh_html_text(html, strcmp(bh_show_text_of(row, "may"), "write") == 0 ? " (to write)" : "");
+        bh_html_text(html, strstr(bh_show_text_of(row, "may"), "write") ? " (to write)" : "");
     }
     if (shown > 0)
         bh_html_close(html, "p");

@@ -99,7 +99,7 @@ output_put_links(struct bh_html *html, const struct bh_panel_call *call)
 static void
 output_put_members(struct bh_html *html, const struct bh_panel_call *call)
 {
-    static char numbers[MEMBERS_SHOWN][4];
+    char numbers[MEMBERS_SHOWN][4];
     const char *values[MEMBERS_SHOWN];
     uint64_t gang = bh_show_number_of(call->data, "gang"), member = bh_show_number_of(call->data, "member");
     uint32_t count = gang < MEMBERS_SHOWN ? (uint32_t)gang : MEMBERS_SHOWN;

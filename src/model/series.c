@@ -73,13 +73,29 @@ static const struct unit_shown {
     [BH_UNIT_COUNT] = { { 1, UINT64_MAX, 0, "" } },
 };
 
+static const struct unit_shown *
+unit_shown_for(enum bh_series_unit unit, uint64_t value)
+{
+    const struct unit_shown *shown = units_shown[unit];
+
+    BH_ASSERT(unit < BH_UNITS);
+    return shown + (shown[1].one > 0 && value >= shown->next);
+}
+
+struct bh_unit_scale
+bh_series_unit_scale(enum bh_series_unit unit, uint64_t most)
+{
+    const struct unit_shown *shown = unit_shown_for(unit, most);
+
+    return (struct bh_unit_scale){ shown->one, shown->suffix };
+}
+
 void
 bh_series_put_value(struct bh_buf *out, enum bh_series_unit unit, uint64_t value)
 {
-    const struct unit_shown *shown = units_shown[unit];
+    const struct unit_shown *shown = unit_shown_for(unit, value);
     uint64_t rest, digit;
 
-    shown += shown[1].one > 0 && value >= shown->next;
     rest = value % shown->one;
     bh_buf_put_u64(out, value / shown->one);
     if (shown->decimals > 0)

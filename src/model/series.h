@@ -62,6 +62,13 @@ enum bh_series_unit bh_series_unit_find(const char *name);
 /* A value for people: "70.1 W", "9.8 GiB", "12.3 %", "0.50 GPUs". */
 void bh_series_put_value(struct bh_buf *out, enum bh_series_unit unit, uint64_t value);
 
+/* What one of the unit is where values reach `most`, and what is written behind it: 1000 and " W". */
+struct bh_unit_scale {
+    uint64_t one;
+    const char *suffix;
+};
+struct bh_unit_scale bh_series_unit_scale(enum bh_series_unit unit, uint64_t most);
+
 /* ---- points ---- */
 
 /* Samples of one interval; `count` 0: there are none, which is not a sample of 0. */

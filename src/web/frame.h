@@ -36,6 +36,7 @@ struct bh_page_frame {
     bool passkeys; /* the page needs passkey.js */
     bool proofs;   /* the page needs proof.js */
     bool live;     /* it has panels that live.js keeps up to date */
+    bool charts;   /* it has samples over time, which charts.js draws */
     enum bh_section section;
     uint32_t sees; /* bits of the sections that the caller may see; 0: no navigation */
     bool narrow;   /* it is for reading, not for tables */

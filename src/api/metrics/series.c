@@ -8,7 +8,7 @@
 #include "base/time.h"
 
 /* Fewer intervals than these say nothing about what is usual. */
-enum { POINTS_DEFAULT = 240, USUAL_LEAST = 30 };
+enum { POINTS_DEFAULT = 400, USUAL_LEAST = 30 };
 
 static const struct {
     const char *name;
@@ -24,7 +24,7 @@ struct series_call {
     struct bh_series_subject subject;
     enum bh_series_row only; /* BH_SERIES_ROWS: all of its kind */
     enum bh_resolution resolution;
-    uint64_t from_ns, until_ns;
+    uint64_t now_ns, from_ns, until_ns;
     uint64_t first, last, merged; /* intervals; so many become one point */
     struct bh_reply_series_point *points;
     uint32_t point_max;
@@ -63,12 +63,13 @@ series_read_span(const struct bh_call *call, uint64_t *ret_span_ns, struct bh_er
     return bh_err_set(err, BH_INVALID, "span: \"%.40s\" is none of hour, day, month", text);
 }
 
+/* Up to now or to its end, and not before it began. */
 static bh_rc
 series_read_time(struct series_call *s, struct bh_err *err)
 {
     struct bh_call *call = s->call;
     uint64_t span_ns = 0;
-    bh_rc rc = bh_call_ask(call, series_ask_now, &s->until_ns, err);
+    bh_rc rc = bh_call_ask(call, series_ask_now, &s->now_ns, err);
 
     if (rc == BH_OK)
         rc = series_read_span(call, &span_ns, err);
@@ -76,10 +77,15 @@ series_read_time(struct series_call *s, struct bh_err *err)
         return rc;
     if (call->query.since && call->query.span)
         return bh_err_set(err, BH_INVALID, "since and span exclude each other");
+    s->until_ns = s->subject.ended_ns && s->subject.ended_ns < s->now_ns ? s->subject.ended_ns : s->now_ns;
     s->from_ns = s->until_ns > span_ns ? s->until_ns - span_ns : 0;
     rc = bh_moment_read(call, "since", call->query.since, &s->from_ns, err);
-    if (rc == BH_OK && s->from_ns > s->until_ns)
+    if (rc == BH_OK && s->from_ns > s->now_ns)
         rc = bh_err_set(err, BH_INVALID, "since: that moment is yet to come");
+    if (s->from_ns < s->subject.since_ns)
+        s->from_ns = s->subject.since_ns;
+    if (s->from_ns > s->until_ns)
+        s->from_ns = s->until_ns;
     return rc;
 }
 
@@ -105,7 +111,7 @@ series_choose_points(struct series_call *s, struct bh_err *err)
 
     if (most == 0)
         return bh_err_set(err, BH_INVALID, "points: at least 1 is needed");
-    s->resolution = bh_series_resolution_for(s->until_ns - s->from_ns);
+    s->resolution = bh_series_resolution_for(s->now_ns - s->from_ns);
     s->first = bh_series_interval(s->resolution, s->from_ns);
     s->last = bh_series_interval(s->resolution, s->until_ns);
     intervals = s->last - s->first + 1;
@@ -178,7 +184,8 @@ series_read(const struct series_row *row, struct bh_series_query *query, bh_seri
     uint64_t own = bh_series_interval(query->resolution, row->s->subject.since_ns);
 
     query->object = row->s->subject.object;
-    query->first = query->first > own ? query->first : own;
+    if (query->first < own)
+        query->first = own;
     if (query->first > query->last)
         return BH_OK;
     return store->ops->read(store->self, query, sink, (void *)row, err);

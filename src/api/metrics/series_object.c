@@ -78,6 +78,7 @@ series_find_job(struct bh_call *call, const char *name, struct bh_series_subject
     ret->object = (struct bh_series_object){ BH_SERIES_KIND_JOB, bh_arena_printf(call->arena, "%" PRIu64, job),
                                              row.tenant_id };
     ret->since_ns = row.submitted_ns;
+    ret->ended_ns = row.ended_ns;
     return BH_OK;
 }
 

@@ -7,6 +7,7 @@
 struct bh_series_subject {
     struct bh_series_object object;
     uint64_t since_ns; /* what is older is not its own */
+    uint64_t ended_ns; /* 0: it has not */
 };
 
 /* Read "gpu/UUID", "node/NAME", "job/7", "tenant/PATH" or "site", and find it.

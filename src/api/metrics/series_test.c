@@ -100,10 +100,10 @@ points_are_as_many_as_fit(void **state)
         size_t points;
     } cases[] = {
         { "an hour", "object=site&quantity=idle&points=361", 10, 37 },
-        { "an hour, merged by two", "object=site&quantity=idle", 20, 37 },
+        { "an hour, merged by two", "object=site&quantity=idle&points=240", 20, 37 },
         { "a day", "object=site&quantity=idle&span=day&points=1441", 60, 144 },
         { "a day, merged", "object=site&quantity=idle&span=day&points=100", 900, 96 },
-        { "of ten days that there are", "object=site&quantity=idle&span=month", 4500, 112 },
+        { "of ten days that there are", "object=site&quantity=idle&span=month&points=240", 4500, 112 },
         { "one point", "object=site&quantity=idle&points=1", 3610, 2 },
         { "since half an hour", "object=site&quantity=idle&since=30m&points=3000", 10, 19 },
     };

@@ -148,10 +148,11 @@ observation_put_site(const struct bh_owner *owner, struct bh_observation *observ
 
 /* ---- what nodes reported ---- */
 
+/* Reports leave out what is 0; what is not known they say. */
 static uint64_t
 observation_number(bh_json_value object, const char *name)
 {
-    return bh_json_number(bh_json_get(object, name), UNKNOWN);
+    return bh_json_number(bh_json_get(object, name), 0);
 }
 
 /* By GPM, or else as the driver says in percent. */

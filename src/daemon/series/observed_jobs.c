@@ -8,7 +8,7 @@
 #include "engine/step/engine.h"
 
 /* The owner thread does other things between so many leases. */
-enum { LEASES_AT_ONCE = 512, LEASES_MAX = 1 << 20, UNKNOWN_PERCENT = 255, BP_A_PERCENT = 100, MIB_BITS = 20 };
+enum { LEASES_AT_ONCE = 512, LEASES_MAX = 1 << 20, BP_A_PERCENT = 100, MIB_BITS = 20 };
 #define NO_RATE UINT64_MAX
 
 /* A lease's sample, and what the engine says of it. */
@@ -65,7 +65,7 @@ observed_add_sample(struct job_leases *leases, const struct bh_seen_leases *seen
         .cpu_milli = observed_cpu_milli(seen, &now),
         .memory_mib = bh_json_number(bh_json_get(sample, "memory_bytes"), 0) >> MIB_BITS,
         .gpu_memory_mib = bh_json_number(bh_json_get(sample, "gpu_memory_mib"), 0),
-        .busy_percent = (uint32_t)bh_json_number(bh_json_get(sample, "gpu_utilisation"), UNKNOWN_PERCENT),
+        .busy_percent = (uint32_t)bh_json_number(bh_json_get(sample, "gpu_utilisation"), 0),
     };
 }
 

@@ -559,8 +559,8 @@ fixture_read_series(void *self, const struct bh_series_query *query, bh_series_s
     const struct bh_point point = { 2, 20, 40, 60 };
     struct fixture *f = self;
 
-    snprintf(f->series_of, sizeof f->series_of, "%s %.40s of %" PRIu32, bh_series_kind_names[query->object.kind],
-             query->object.name, query->object.tenant_id);
+    snprintf(f->series_of, sizeof f->series_of, "%s %.40s of %" PRIu32,
+             bh_series_kind_names[query->object.kind], query->object.name, query->object.tenant_id);
     for (uint64_t interval = query->first; interval <= query->last; interval++)
         if (interval % 10 == 0 && !sink(sink_self, interval, &point))
             break;

@@ -7,7 +7,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-const struct bh_series bh_series_rows[BH_SERIES_ROWS] = {
+const struct bh_series_facts bh_series_rows[BH_SERIES_ROWS] = {
 #define BH_SERIES(kind, id, name, unit, title)                                                               \
     [BH_SERIES_##id] = { BH_SERIES_KIND_##kind, name, BH_UNIT_##unit, title },
 #include "tables/series.tbl"
@@ -74,7 +74,7 @@ static const struct unit_shown {
 };
 
 static const struct unit_shown *
-unit_shown_for(enum bh_series_unit unit, uint64_t value)
+series_unit_shown(enum bh_series_unit unit, uint64_t value)
 {
     const struct unit_shown *shown = units_shown[unit];
 
@@ -85,7 +85,7 @@ unit_shown_for(enum bh_series_unit unit, uint64_t value)
 struct bh_unit_scale
 bh_series_unit_scale(enum bh_series_unit unit, uint64_t most)
 {
-    const struct unit_shown *shown = unit_shown_for(unit, most);
+    const struct unit_shown *shown = series_unit_shown(unit, most);
 
     return (struct bh_unit_scale){ shown->one, shown->suffix };
 }
@@ -93,7 +93,7 @@ bh_series_unit_scale(enum bh_series_unit unit, uint64_t most)
 void
 bh_series_put_value(struct bh_buf *out, enum bh_series_unit unit, uint64_t value)
 {
-    const struct unit_shown *shown = unit_shown_for(unit, value);
+    const struct unit_shown *shown = series_unit_shown(unit, value);
     uint64_t rest, digit;
 
     rest = value % shown->one;
@@ -121,7 +121,7 @@ bh_point_add(struct bh_point *point, uint64_t value)
 
 /* At the bound it stays: 2^32 samples of one interval are none that a node sends. */
 static uint32_t
-point_count(uint32_t a, uint32_t b)
+series_add_counts(uint32_t a, uint32_t b)
 {
     return a < UINT32_MAX - b ? a + b : UINT32_MAX;
 }
@@ -135,7 +135,7 @@ bh_point_merge(struct bh_point *point, const struct bh_point *other)
         *point = *other;
         return;
     }
-    point->count = point_count(point->count, other->count);
+    point->count = series_add_counts(point->count, other->count);
     point->sum = point->sum < UINT64_MAX - other->sum ? point->sum + other->sum : UINT64_MAX;
     if (other->min < point->min)
         point->min = other->min;
@@ -173,14 +173,14 @@ bh_series_resolution_for(uint64_t span_ns)
 /* ---- blocks ---- */
 
 static void
-block_put(uint8_t *at, uint64_t number, size_t bytes)
+series_put_bytes(uint8_t *at, uint64_t number, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         at[i] = (uint8_t)(number >> (8 * i));
 }
 
 static uint64_t
-block_read(const uint8_t *at, size_t bytes)
+series_read_bytes(const uint8_t *at, size_t bytes)
 {
     uint64_t number = 0;
 
@@ -194,10 +194,10 @@ bh_block_get(const uint8_t block[BH_BLOCK_BYTES], uint64_t interval, struct bh_p
 {
     const uint8_t *at = block + interval % BH_BLOCK_POINTS * BH_POINT_BYTES;
 
-    *ret_point = (struct bh_point){ .count = (uint32_t)block_read(at, 4),
-                                    .min = (uint32_t)block_read(at + 4, 4),
-                                    .max = (uint32_t)block_read(at + 8, 4),
-                                    .sum = block_read(at + 12, 8) };
+    *ret_point = (struct bh_point){ .count = (uint32_t)series_read_bytes(at, 4),
+                                    .min = (uint32_t)series_read_bytes(at + 4, 4),
+                                    .max = (uint32_t)series_read_bytes(at + 8, 4),
+                                    .sum = series_read_bytes(at + 12, 8) };
 }
 
 void
@@ -208,10 +208,10 @@ bh_block_merge(uint8_t block[BH_BLOCK_BYTES], uint64_t interval, const struct bh
 
     bh_block_get(block, interval, &all);
     bh_point_merge(&all, point);
-    block_put(at, all.count, 4);
-    block_put(at + 4, all.min, 4);
-    block_put(at + 8, all.max, 4);
-    block_put(at + 12, all.sum, 8);
+    series_put_bytes(at, all.count, 4);
+    series_put_bytes(at + 4, all.min, 4);
+    series_put_bytes(at + 8, all.max, 4);
+    series_put_bytes(at + 12, all.sum, 8);
 }
 
 uint64_t

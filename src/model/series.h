@@ -38,13 +38,13 @@ enum bh_series_row {
     BH_SERIES_ROWS
 };
 
-struct bh_series {
+struct bh_series_facts {
     enum bh_series_kind kind;
     const char *name;
     enum bh_series_unit unit;
     const char *title;
 };
-extern const struct bh_series bh_series_rows[BH_SERIES_ROWS];
+extern const struct bh_series_facts bh_series_rows[BH_SERIES_ROWS];
 extern const char *const bh_series_kind_names[BH_SERIES_KINDS]; /* "gpu" */
 extern const char *const bh_series_unit_names[BH_UNITS];        /* "celsius" */
 

@@ -117,9 +117,12 @@ resolutions_reach_back(void **state)
         uint64_t span_s;
         enum bh_resolution resolution;
     } cases[] = {
-        { "nothing", 0, BH_RESOLUTION_FINE },          { "an hour", 3600, BH_RESOLUTION_FINE },
-        { "a second more", 3601, BH_RESOLUTION_MEDIUM }, { "a day", 86400, BH_RESOLUTION_MEDIUM },
-        { "a second more", 86401, BH_RESOLUTION_COARSE }, { "a year", 31536000, BH_RESOLUTION_COARSE },
+        { "nothing", 0, BH_RESOLUTION_FINE },
+        { "an hour", 3600, BH_RESOLUTION_FINE },
+        { "a second more", 3601, BH_RESOLUTION_MEDIUM },
+        { "a day", 86400, BH_RESOLUTION_MEDIUM },
+        { "a second more", 86401, BH_RESOLUTION_COARSE },
+        { "a year", 31536000, BH_RESOLUTION_COARSE },
     };
     uint64_t now_ns = 1800000000 * BH_NS_PER_S, month_ns = 2678400 * BH_NS_PER_S;
 
@@ -129,8 +132,8 @@ resolutions_reach_back(void **state)
 
         BH_CHECK_EQ(cases[i].name, got, cases[i].resolution);
         if (cases[i].span_s < 31536000)
-            BH_CHECK(cases[i].name,
-                     bh_series_interval(got, then_ns) / BH_BLOCK_POINTS >= bh_block_oldest(got, now_ns, month_ns));
+            BH_CHECK(cases[i].name, bh_series_interval(got, then_ns) / BH_BLOCK_POINTS
+                                        >= bh_block_oldest(got, now_ns, month_ns));
     }
     BH_CHECK_EQ("a day of the month is kept no longer than the setting",
                 bh_block_oldest(BH_RESOLUTION_MEDIUM, now_ns, 3600 * BH_NS_PER_S),
@@ -148,7 +151,7 @@ rows_have_positions(void **state)
     BH_CHECK_EQ("found", bh_series_find(BH_SERIES_KIND_JOB, "gpu_busy"), BH_SERIES_JOB_BUSY);
     BH_CHECK_EQ("of another kind", bh_series_find(BH_SERIES_KIND_SITE, "gpu_busy"), BH_SERIES_ROWS);
     for (enum bh_series_row row = 0; row < BH_SERIES_ROWS; row++) {
-        const struct bh_series *series = &bh_series_rows[row];
+        const struct bh_series_facts *series = &bh_series_rows[row];
 
         BH_CHECK_EQ(series->name, bh_series_find(series->kind, series->name), row);
         BH_CHECK("rows of a kind stand together",
@@ -165,11 +168,16 @@ values_are_shown_in_their_unit(void **state)
         uint64_t value;
         const char *text;
     } cases[] = {
-        { BH_UNIT_CELSIUS, 41, "41 \302\260C" },       { BH_UNIT_MILLIWATTS, 70125, "70.1 W" },
-        { BH_UNIT_MILLIWATTS, 9999999, "9999.9 W" },  { BH_UNIT_MILLIWATTS, 10000000, "10.0 kW" },
-        { BH_UNIT_MIB, 1023, "1023 MiB" },            { BH_UNIT_MIB, 10035, "9.7 GiB" },
-        { BH_UNIT_BASIS_POINTS, 10000, "100.0 %" },   { BH_UNIT_BASIS_POINTS, 5, "0.0 %" },
-        { BH_UNIT_MILLI, 1250, "1.25 CPUs" },         { BH_UNIT_PARTS, 2100, "0.50 GPUs" },
+        { BH_UNIT_CELSIUS, 41, "41 \302\260C" },
+        { BH_UNIT_MILLIWATTS, 70125, "70.1 W" },
+        { BH_UNIT_MILLIWATTS, 9999999, "9999.9 W" },
+        { BH_UNIT_MILLIWATTS, 10000000, "10.0 kW" },
+        { BH_UNIT_MIB, 1023, "1023 MiB" },
+        { BH_UNIT_MIB, 10035, "9.7 GiB" },
+        { BH_UNIT_BASIS_POINTS, 10000, "100.0 %" },
+        { BH_UNIT_BASIS_POINTS, 5, "0.0 %" },
+        { BH_UNIT_MILLI, 1250, "1.25 CPUs" },
+        { BH_UNIT_PARTS, 2100, "0.50 GPUs" },
         { BH_UNIT_COUNT, UINT64_MAX, "18446744073709551615" },
     };
 

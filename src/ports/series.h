@@ -4,13 +4,13 @@
 #include "base/err.h"
 #include "model/series.h"
 
-/* Where samples over time are kept.  What it holds may be lost without harm to anything else: it is not part of
- * the store (ports/store.h), no record depends on it, and it is written beside the owner's commits. */
+/* Where samples over time are kept.  What it holds may be lost without harm to anything else: it is not part
+ * of the store (ports/store.h), no record depends on it, and it is written beside the owner's commits. */
 
 enum { BH_SERIES_NAME_MAX = 200 };
 
-/* What a series is of.  The name is unique within the kind: a GPU's UUID, a job's number.  Of another tenant the
- * same name is another object, which shows nothing of the one before. */
+/* What a series is of.  The name is unique within the kind: a GPU's UUID, a job's number.  Of another tenant
+ * the same name is another object, which shows nothing of the one before. */
 struct bh_series_object {
     enum bh_series_kind kind;
     const char *name; /* 1 to BH_SERIES_NAME_MAX bytes */

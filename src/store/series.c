@@ -11,9 +11,9 @@
 
 enum { CACHE_KIB = 1024, VERSION = 1, PATH_SIZE = 4096 };
 
-/* Blocks stand in the order of time, so that what is written together lies together, and what ages goes as one
- * range.  A series is its object's id times BH_SERIES_A_KIND_MAX and the position of its row.  Ids are not given
- * out twice: blocks of a dropped object are no other object's. */
+/* Blocks stand in the order of time, so that what is written together lies together, and what ages goes as
+ * one range.  A series is its object's id times BH_SERIES_A_KIND_MAX and the position of its row.  Ids are
+ * not given out twice: blocks of a dropped object are no other object's. */
 static const char schema[] =
     "CREATE TABLE meta (log TEXT NOT NULL);"
     "CREATE TABLE objects (id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, name TEXT NOT NULL,"
@@ -282,13 +282,13 @@ series_claim_object(const struct series_write *write, const struct bh_series_obj
     if (rc != BH_OK)
         return rc;
     *ret_id = found.foreign ? 0 : found.id;
-    return *ret_id ? series_touch_object(write, *ret_id, err)
-                   : series_put_object(write, object, ret_id, err);
+    return *ret_id ? series_touch_object(write, *ret_id, err) : series_put_object(write, object, ret_id, err);
 }
 
 /* The block as it is kept, all gaps where it is not. */
 static bh_rc
-series_read_block(struct bh_sql *sql, const uint64_t key[3], uint8_t ret_block[BH_BLOCK_BYTES], struct bh_err *err)
+series_read_block(struct bh_sql *sql, const uint64_t key[3], uint8_t ret_block[BH_BLOCK_BYTES],
+                  struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { .statement = NULL };
     bool row = false;
@@ -323,7 +323,8 @@ series_put_block(struct bh_sql *sql, const uint64_t key[3], const uint8_t block[
 static uint64_t
 series_interval_of(const struct bh_series_sample *sample, enum bh_resolution resolution)
 {
-    return sample->interval / (bh_resolutions[resolution].step_ns / bh_resolutions[BH_RESOLUTION_FINE].step_ns);
+    return sample->interval
+           / (bh_resolutions[resolution].step_ns / bh_resolutions[BH_RESOLUTION_FINE].step_ns);
 }
 
 /* The samples from `*at` on that are of one series and one block, into it. */
@@ -334,9 +335,9 @@ series_write_block(const struct series_write *write, enum bh_resolution resoluti
     const struct bh_series_sample *first = &write->batch->samples[*at], *sample = first;
     const struct bh_series_sample *end = write->batch->samples + write->batch->sample_count;
     uint64_t block = series_interval_of(first, resolution) / BH_BLOCK_POINTS;
-    const uint64_t key[3] = { resolution, block,
-                              write->ids[first->object] * BH_SERIES_A_KIND_MAX
-                                  + bh_series_position(first->row) };
+    const uint64_t key[3] = {
+        resolution, block, write->ids[first->object] * BH_SERIES_A_KIND_MAX + bh_series_position(first->row)
+    };
     uint8_t bytes[BH_BLOCK_BYTES];
     bh_rc rc = series_read_block(write->sql, key, bytes, err);
 
@@ -501,26 +502,35 @@ series_prune(void *self, const struct bh_series_limits *limits, struct bh_err *e
 
 /* ---- reading ---- */
 
-/* The walk over blocks; false: the sink has enough. */
+/* Who asks, for what. */
+struct series_reading {
+    const struct bh_series_query *query;
+    bh_series_sink sink;
+    void *self;
+};
+
+/* False: the sink has enough. */
 static bool
-series_give_block(const struct bh_series_query *query, uint64_t block, const uint8_t bytes[BH_BLOCK_BYTES],
-                  bh_series_sink sink, void *sink_self)
+series_give_block(const struct series_reading *reading, uint64_t block, const uint8_t bytes[BH_BLOCK_BYTES])
 {
+    const struct bh_series_query *query = reading->query;
+
     for (uint64_t interval = block * BH_BLOCK_POINTS; interval < (block + 1) * BH_BLOCK_POINTS; interval++) {
         struct bh_point point;
 
         bh_block_get(bytes, interval, &point);
         if (point.count > 0 && interval >= query->first && interval <= query->last
-            && !sink(sink_self, interval, &point))
+            && !reading->sink(reading->self, interval, &point))
             return false;
     }
     return true;
 }
 
 static bh_rc
-series_read_blocks(struct bh_sql *sql, const struct bh_series_query *query, const struct series_found *found,
-                   bh_series_sink sink, void *sink_self, struct bh_err *err)
+series_read_blocks(struct bh_sql *sql, const struct series_reading *reading, const struct series_found *found,
+                   struct bh_err *err)
 {
+    const struct bh_series_query *query = reading->query;
     uint64_t series = found->id * BH_SERIES_A_KIND_MAX + bh_series_position(query->row);
     uint64_t block = bh_series_interval(query->resolution, found->moments[0]) / BH_BLOCK_POINTS;
     bh_rc rc = BH_OK;
@@ -533,7 +543,7 @@ series_read_blocks(struct bh_sql *sql, const struct bh_series_query *query, cons
         uint8_t bytes[BH_BLOCK_BYTES];
 
         rc = series_read_block(sql, key, bytes, err);
-        if (rc != BH_OK || !series_give_block(query, block, bytes, sink, sink_self))
+        if (rc != BH_OK || !series_give_block(reading, block, bytes))
             return rc;
     }
     return rc;
@@ -551,7 +561,8 @@ series_read(void *self, const struct bh_series_query *query, bh_series_sink sink
     bh_mutex_lock(&series->mutex);
     rc = series_find_object(series->reader, &query->object, &found, err);
     if (rc == BH_OK && found.id && !found.foreign)
-        rc = series_read_blocks(series->reader, query, &found, sink, sink_self, err);
+        rc = series_read_blocks(series->reader, &(struct series_reading){ query, sink, sink_self }, &found,
+                                err);
     bh_mutex_unlock(&series->mutex);
     return rc;
 }
@@ -562,7 +573,8 @@ bh_rc
 bh_store_series_open(const char *path, const char *log, struct bh_series_store *ret_store, bool *ret_emptied,
                      struct bh_err *err)
 {
-    static const struct bh_series_store_ops ops = { series_store_write, series_prune, series_read, series_close };
+    static const struct bh_series_store_ops ops = { series_store_write, series_prune, series_read,
+                                                    series_close };
     const struct bh_sql_options reading = { SQLITE_OPEN_READONLY, CACHE_KIB };
     BH_AUTO(bh_sql_close) struct bh_sql *writer = NULL;
     struct series *series;

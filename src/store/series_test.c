@@ -9,7 +9,7 @@
 #include "base/test.h"
 #include "base/time.h"
 
-#define AT(seconds) ((uint64_t)(seconds) * BH_NS_PER_S)
+#define AT(seconds) ((uint64_t)(seconds)*BH_NS_PER_S)
 #define NOON 1800000000 /* a whole quarter of an hour */
 #define MONTH AT(31 * 86400)
 
@@ -70,7 +70,8 @@ reopen(const char *log)
 static bh_rc
 write_one(const struct bh_series_object *object, enum bh_series_row row, uint64_t at_s, uint64_t value)
 {
-    struct bh_series_sample sample = { .row = row, .interval = bh_series_interval(BH_RESOLUTION_FINE, AT(at_s)) };
+    struct bh_series_sample sample = { .row = row,
+                                       .interval = bh_series_interval(BH_RESOLUTION_FINE, AT(at_s)) };
     const struct bh_series_batch batch = { object, &sample, 1, 1, AT(at_s) };
 
     bh_point_add(&sample.point, value);
@@ -289,8 +290,10 @@ batches_are_whole(void **state)
 {
     char name[16];
     struct bh_series_object objects[2] = { gpu, { BH_SERIES_KIND_JOB, name, 1 } };
-    struct bh_series_sample samples[2] = { { .object = 0, .row = BH_SERIES_GPU_BUSY, .interval = 180000000 },
-                                           { .object = 1, .row = BH_SERIES_JOB_BUSY, .interval = 180000000 } };
+    struct bh_series_sample samples[2] = {
+        { .object = 0, .row = BH_SERIES_GPU_BUSY, .interval = 180000000 },
+        { .object = 1, .row = BH_SERIES_JOB_BUSY, .interval = 180000000 }
+    };
     const struct bh_series_batch batch = { objects, samples, 2, 2, AT(NOON) };
 
     snprintf(name, sizeof name, "7");

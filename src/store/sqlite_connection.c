@@ -113,8 +113,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_SERIES_TOUCH_OBJECT] =
         "UPDATE objects SET first_ns = min(first_ns, ?), last_ns = max(last_ns, ?) WHERE id = ?",
     [BH_SQL_SERIES_DROP_OBJECT] = "DELETE FROM objects WHERE id = ?",
-    [BH_SQL_SERIES_GET_BLOCK] =
-        "SELECT points FROM blocks WHERE resolution = ? AND block = ? AND series = ?",
+    [BH_SQL_SERIES_GET_BLOCK] = "SELECT points FROM blocks WHERE resolution = ? AND block = ? AND series = ?",
     [BH_SQL_SERIES_PUT_BLOCK] =
         "INSERT OR REPLACE INTO blocks (resolution, block, series, points) VALUES (?, ?, ?, ?)",
     [BH_SQL_SERIES_DROP_BLOCK] =

@@ -1,4 +1,5 @@
-/* Samples over time: a small picture of each quantity, which charts.js draws larger, and a table of the same. */
+/* Samples over time: a small picture of each quantity, which charts.js draws larger, and a table of the same.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,13 @@
 #include "web/show.h"
 #include "web/svg.h"
 
-enum { POINTS_MAX = 512, TABLE_ROWS = 12, VALUE_SIZE = 64, TITLE_MAX = 256, SERIES_MAX = BH_SERIES_A_KIND_MAX };
+enum {
+    POINTS_MAX = 512,
+    TABLE_ROWS = 12,
+    VALUE_SIZE = 64,
+    TITLE_MAX = 256,
+    SERIES_MAX = BH_SERIES_A_KIND_MAX
+};
 
 /* What is shown of one quantity. */
 struct shown_series {
@@ -47,7 +54,8 @@ series_read_points(struct shown_series *shown, bh_json_value points, const struc
         bh_json_value point = bh_json_at(points, i);
         uint64_t step = (bh_show_number_of(point, "at_ns") - time->since_ns) / time->step_ns;
         const struct bh_svg_point read = { (uint32_t)step, bh_show_number_of(point, "min"),
-                                           bh_show_number_of(point, "mean"), bh_show_number_of(point, "max") };
+                                           bh_show_number_of(point, "mean"),
+                                           bh_show_number_of(point, "max") };
 
         if (step >= time->steps)
             continue;
@@ -116,7 +124,8 @@ series_put_spans(struct bh_html *html, const struct bh_panel_call *call)
 
         snprintf(query, sizeof query, "?span=%s#series", spans[i]);
         bh_html_open(html, "a");
-        bh_html_attr(html, "href", bh_arena_printf(call->page->request->arena, "%s%s", bh_page_address(call->page), query));
+        bh_html_attr(html, "href",
+                     bh_arena_printf(call->page->request->arena, "%s%s", bh_page_address(call->page), query));
         if (strcmp(present[0] ? present : spans[0], spans[i]) == 0)
             bh_html_attr(html, "aria-current", "true");
         bh_html_text(html, spans[i]);
@@ -291,7 +300,8 @@ series_put_absent(struct bh_html *html, bh_json_value items)
 }
 
 static void
-series_put_figures(struct bh_html *html, struct shown_series *shown, uint32_t count, const struct shown_time *time)
+series_put_figures(struct bh_html *html, struct shown_series *shown, uint32_t count,
+                   const struct shown_time *time)
 {
     bh_html_open(html, "div");
     bh_html_attr(html, "class", "trends");

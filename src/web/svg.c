@@ -237,14 +237,16 @@ svg_put_band(struct bh_buf *path, const struct bh_svg_series *series, uint32_t f
     bh_buf_printf(path, "H%llu",
                   (unsigned long long)svg_series_x(series, series->points[first + count - 1].step + 1));
     for (uint32_t i = first + count; i > first; i--)
-        bh_buf_printf(path, "L%llu %llu", (unsigned long long)svg_series_x(series, series->points[i - 1].step),
+        bh_buf_printf(path, "L%llu %llu",
+                      (unsigned long long)svg_series_x(series, series->points[i - 1].step),
                       (unsigned long long)svg_series_y(series, series->points[i - 1].min));
     bh_buf_putc(path, 'Z');
 }
 
 static void
 svg_put_runs(struct bh_html *html, const struct bh_svg_series *series, const char *class,
-             void (*put)(struct bh_buf *path, const struct bh_svg_series *series, uint32_t first, uint32_t count))
+             void (*put)(struct bh_buf *path, const struct bh_svg_series *series, uint32_t first,
+                         uint32_t count))
 {
     BH_AUTO(bh_buf_fini) struct bh_buf path = { .max = PATH_BYTES_MAX };
 

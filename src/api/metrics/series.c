@@ -31,7 +31,7 @@ struct series_call {
 };
 
 /* One series, while its row is written. */
-struct series_row {
+struct series_walk {
     const struct series_call *s;
     uint32_t count;
     uint64_t place; /* of the last point, counted from the first interval */
@@ -136,7 +136,7 @@ series_read_call(struct series_call *s, struct bh_err *err)
 /* ---- one series ---- */
 
 static void
-series_end_point(struct series_row *row)
+series_end_point(struct series_walk *row)
 {
     const struct series_call *s = row->s;
 
@@ -155,7 +155,7 @@ series_end_point(struct series_row *row)
 static bool
 series_add_interval(void *self, uint64_t interval, const struct bh_point *point)
 {
-    struct series_row *row = self;
+    struct series_walk *row = self;
     uint64_t place = (interval - row->s->first) / row->s->merged;
 
     if (place != row->place)
@@ -168,7 +168,7 @@ series_add_interval(void *self, uint64_t interval, const struct bh_point *point)
 static bool
 series_add_usual(void *self, uint64_t interval, const struct bh_point *point)
 {
-    struct series_row *row = self;
+    struct series_walk *row = self;
     uint32_t mean = bh_point_mean(point);
 
     row->usual_min = row->usual_of == 0 || mean < row->usual_min ? mean : row->usual_min;
@@ -178,7 +178,8 @@ series_add_usual(void *self, uint64_t interval, const struct bh_point *point)
 }
 
 static bh_rc
-series_read(const struct series_row *row, struct bh_series_query *query, bh_series_sink sink, struct bh_err *err)
+series_read(const struct series_walk *row, struct bh_series_query *query, bh_series_sink sink,
+            struct bh_err *err)
 {
     const struct bh_series_store *store = &row->s->call->api->options.series;
     uint64_t own = bh_series_interval(query->resolution, row->s->subject.since_ns);
@@ -193,7 +194,7 @@ series_read(const struct series_row *row, struct bh_series_query *query, bh_seri
 
 /* What is usual: the means of the day before what is shown, or of a month where that is a day or longer. */
 static bh_rc
-series_read_usual(struct series_row *row, enum bh_series_row which, struct bh_err *err)
+series_read_usual(struct series_walk *row, enum bh_series_row which, struct bh_err *err)
 {
     const struct series_call *s = row->s;
     enum bh_resolution resolution =
@@ -212,10 +213,11 @@ series_read_usual(struct series_row *row, enum bh_series_row which, struct bh_er
 }
 
 static bh_rc
-series_put_row(const struct series_call *s, struct bh_rows *rows, enum bh_series_row which, struct bh_err *err)
+series_put_row(const struct series_call *s, struct bh_rows *rows, enum bh_series_row which,
+               struct bh_err *err)
 {
-    const struct bh_series *series = &bh_series_rows[which];
-    struct series_row row = { .s = s };
+    const struct bh_series_facts *series = &bh_series_rows[which];
+    struct series_walk row = { .s = s };
     struct bh_series_query query = {
         .row = which, .resolution = s->resolution, .first = s->first, .last = s->last
     };
@@ -252,8 +254,7 @@ bh_series_show(struct bh_call *call, struct bh_err *err)
     }
     rows = bh_rows_begin(call, &bh_reply_series_list_fields);
     for (enum bh_series_row row = 0; row < BH_SERIES_ROWS && rc == BH_OK; row++)
-        if (bh_series_rows[row].kind == s.subject.object.kind
-            && (s.only == BH_SERIES_ROWS || s.only == row))
+        if (bh_series_rows[row].kind == s.subject.object.kind && (s.only == BH_SERIES_ROWS || s.only == row))
             rc = series_put_row(&s, &rows, row, err);
     if (rc != BH_OK)
         return rc;

@@ -75,8 +75,8 @@ series_find_job(struct bh_call *call, const char *name, struct bh_series_subject
         return series_refuse("job", name, "ps", err);
     call->job = (bh_job_id){ job };
     call->tenant = (bh_tenant_id){ row.tenant_id };
-    ret->object = (struct bh_series_object){ BH_SERIES_KIND_JOB, bh_arena_printf(call->arena, "%" PRIu64, job),
-                                             row.tenant_id };
+    ret->object = (struct bh_series_object){ BH_SERIES_KIND_JOB,
+                                             bh_arena_printf(call->arena, "%" PRIu64, job), row.tenant_id };
     ret->since_ns = row.submitted_ns;
     ret->ended_ns = row.ended_ns;
     return BH_OK;
@@ -90,9 +90,9 @@ series_find_tenant(struct bh_call *call, const char *name, struct bh_series_subj
     call->probed = tenant && !series_may(call, "tenant.view", tenant->id);
     if (!tenant || call->probed)
         return series_refuse("tenant", name, "tenant", err);
-    ret->object = (struct bh_series_object){ BH_SERIES_KIND_TENANT,
-                                             bh_arena_printf(call->arena, "%u %s", tenant->id.v, tenant->path),
-                                             tenant->id.v };
+    ret->object = (struct bh_series_object){
+        BH_SERIES_KIND_TENANT, bh_arena_printf(call->arena, "%u %s", tenant->id.v, tenant->path), tenant->id.v
+    };
     return BH_OK;
 }
 
@@ -123,8 +123,8 @@ bh_series_subject_find(struct bh_call *call, const char *text, struct bh_series_
 {
     static bh_rc (*const finders[BH_SERIES_KINDS])(struct bh_call * call, const char *name,
                                                    struct bh_series_subject *ret, struct bh_err *err) = {
-        [BH_SERIES_KIND_GPU] = series_find_gpu,       [BH_SERIES_KIND_NODE] = series_find_node,
-        [BH_SERIES_KIND_JOB] = series_find_job,       [BH_SERIES_KIND_TENANT] = series_find_tenant,
+        [BH_SERIES_KIND_GPU] = series_find_gpu,   [BH_SERIES_KIND_NODE] = series_find_node,
+        [BH_SERIES_KIND_JOB] = series_find_job,   [BH_SERIES_KIND_TENANT] = series_find_tenant,
         [BH_SERIES_KIND_SITE] = series_find_site,
     };
     size_t length = text ? strcspn(text, "/") : 0;
@@ -134,7 +134,8 @@ bh_series_subject_find(struct bh_call *call, const char *text, struct bh_series_
     for (enum bh_series_kind kind = 0; kind < BH_SERIES_KINDS && length > 0; kind++) {
         bool named = kind != BH_SERIES_KIND_SITE;
 
-        if (strlen(bh_series_kind_names[kind]) != length || strncmp(text, bh_series_kind_names[kind], length) != 0
+        if (strlen(bh_series_kind_names[kind]) != length
+            || strncmp(text, bh_series_kind_names[kind], length) != 0
             || (text[length] == '/' && text[length + 1] != '\0') != named)
             continue;
         rc = finders[kind](call, text + length + named, &subject, err);

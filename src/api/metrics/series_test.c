@@ -117,7 +117,8 @@ points_are_as_many_as_fit(void **state)
         assert_int_equal(bh_json_parse(got.text, strlen(got.text), &json, &err), BH_OK);
         root = bh_json_root(json);
         row = bh_json_at(bh_json_get(root, "items"), 0);
-        BH_CHECK_EQ(cases[i].name, bh_json_number(bh_json_get(root, "step_ns"), 0) / 1000000000, cases[i].step_s);
+        BH_CHECK_EQ(cases[i].name, bh_json_number(bh_json_get(root, "step_ns"), 0) / 1000000000,
+                    cases[i].step_s);
         BH_CHECK_EQ(cases[i].name, bh_json_count(bh_json_get(row, "points")), cases[i].points);
         BH_CHECK_EQ(cases[i].name,
                     bh_json_number(bh_json_get(bh_json_at(bh_json_get(row, "points"), 0), "mean"), 0), 30);

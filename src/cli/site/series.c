@@ -32,7 +32,8 @@ series_put_object(const struct bh_cli *cli, struct bh_buf *out, struct bh_err *e
     for (enum bh_series_kind kind = 0; kind < BH_SERIES_KINDS; kind++) {
         size_t length = strlen(bh_series_kind_names[kind]);
 
-        if (strncmp(word, bh_series_kind_names[kind], length) == 0 && (word[length] == '/' || strcmp(word, "site") == 0)) {
+        if (strncmp(word, bh_series_kind_names[kind], length) == 0
+            && (word[length] == '/' || strcmp(word, "site") == 0)) {
             bh_buf_puts(out, word);
             return BH_OK;
         }
@@ -152,7 +153,8 @@ series_put_summary(struct bh_table *table, bh_json_value series, const struct se
     if (count == 0)
         return;
     for (size_t i = 0; i < count; i++) {
-        uint64_t min = series_number(bh_json_at(points, i), "min"), max = series_number(bh_json_at(points, i), "max");
+        uint64_t min = series_number(bh_json_at(points, i), "min"),
+                 max = series_number(bh_json_at(points, i), "max");
 
         least = min < least ? min : least;
         most = max > most ? max : most;

@@ -40,13 +40,14 @@ observed_compare_number(const void *a, const void *b)
 static uint64_t
 observed_cpu_milli(const struct bh_seen_leases *seen, const struct bh_seen_lease *now)
 {
-    const struct bh_seen_lease *before =
-        seen->count ? bsearch(&now->lease, seen->items, seen->count, sizeof *seen->items, observed_compare_number)
-                    : NULL;
+    const struct bh_seen_lease *before = seen->count ? bsearch(&now->lease, seen->items, seen->count,
+                                                               sizeof *seen->items, observed_compare_number)
+                                                     : NULL;
 
     if (!before || before->at_ns >= now->at_ns || before->cpu_ns > now->cpu_ns)
         return NO_RATE;
-    return (uint64_t)((unsigned __int128)(now->cpu_ns - before->cpu_ns) * 1000 / (now->at_ns - before->at_ns));
+    return (uint64_t)((unsigned __int128)(now->cpu_ns - before->cpu_ns) * 1000
+                      / (now->at_ns - before->at_ns));
 }
 
 static void
@@ -101,7 +102,8 @@ observed_is_whole(const struct bh_job_view *view)
 
 /* The power of boards that the lease has to itself; of a partition it is not known. */
 static void
-observed_fill_power(const struct job_leases *leases, const struct bh_job_view *view, struct sampled_lease *ret)
+observed_fill_power(const struct job_leases *leases, const struct bh_job_view *view,
+                    struct sampled_lease *ret)
 {
     ret->powered = observed_is_whole(view);
     for (uint32_t i = 0; ret->powered && i < view->partition_count; i++) {
@@ -181,13 +183,14 @@ observed_put_all(struct job_leases *leases, struct bh_observation *observation)
 }
 
 bh_rc
-bh_observed_jobs_put(const struct bh_owner *owner, const struct bh_facts *facts, const bool *fresh,
-                     struct bh_seen_leases *seen, struct bh_observation *observation, struct bh_err *err)
+bh_observed_jobs_put(const struct bh_observed_reports *reports, struct bh_seen_leases *seen,
+                     struct bh_observation *observation, struct bh_err *err)
 {
-    struct job_leases leases = { .facts = facts, .dir = owner->ops->directory_get(owner->self) };
+    const struct bh_owner *owner = reports->owner;
+    struct job_leases leases = { .facts = reports->facts, .dir = owner->ops->directory_get(owner->self) };
     bh_rc rc = BH_OK;
 
-    observed_read_samples(&leases, fresh, seen);
+    observed_read_samples(&leases, reports->fresh, seen);
     while (rc == BH_OK && leases.asked < leases.count)
         rc = owner->ops->ask(owner->self, observed_ask_leases, &leases, err);
     if (rc == BH_OK)

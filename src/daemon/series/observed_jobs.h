@@ -16,10 +16,15 @@ struct bh_seen_leases {
     uint32_t count, capacity;
 };
 
-/* The samples of leases on nodes that are `fresh` (beside facts->nodes), by job.  Results of
- * bh_owner_ops.ask. */
-BH_MUST_USE bh_rc bh_observed_jobs_put(const struct bh_owner *owner, const struct bh_facts *facts,
-                                       const bool *fresh, struct bh_seen_leases *seen,
+/* What nodes reported, and which of the reports are of now. */
+struct bh_observed_reports {
+    const struct bh_owner *owner;
+    const struct bh_facts *facts;
+    const bool *fresh; /* beside facts->nodes */
+};
+
+/* The samples of leases in fresh reports, by job.  Results of bh_owner_ops.ask. */
+BH_MUST_USE bh_rc bh_observed_jobs_put(const struct bh_observed_reports *reports, struct bh_seen_leases *seen,
                                        struct bh_observation *observation, struct bh_err *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "base/vec.h"
-#include "daemon/series/observation.h"
+#include "daemon/series/observer.h"
 
 /* A batch takes at most this part of the time until the next, and comes at most so often. */
 enum { REST_FOR_EACH = 100, NAMES_MAX_BYTES = 64 << 20 };
@@ -43,7 +43,7 @@ bh_recorder_new(const struct bh_recorder_options *options)
 /* ---- a batch ---- */
 
 /* A value with its interval; sorted, those of a series stand together in the order of time. */
-struct recorded {
+struct recorder_value {
     const struct bh_observed_value *value;
     uint64_t interval;
 };
@@ -61,7 +61,7 @@ recorder_compare_objects(const struct bh_series_object *a, const struct bh_serie
 static int
 recorder_compare(const void *a, const void *b)
 {
-    const struct recorded *left = a, *right = b;
+    const struct recorder_value *left = a, *right = b;
     int objects = recorder_compare_objects(&left->value->object, &right->value->object);
 
     if (objects != 0)
@@ -71,25 +71,25 @@ recorder_compare(const void *a, const void *b)
     return (left->interval > right->interval) - (left->interval < right->interval);
 }
 
-static struct recorded *
+static struct recorder_value *
 recorder_sort(const struct bh_recorder *recorder)
 {
-    struct recorded *sorted = calloc((size_t)recorder->interval_count + 1, sizeof *sorted);
+    struct recorder_value *sorted = calloc((size_t)recorder->interval_count + 1, sizeof *sorted);
 
     BH_ASSERT(sorted);
     for (uint32_t i = 0; i < recorder->interval_count; i++)
-        sorted[i] = (struct recorded){ &recorder->pending.values[i], recorder->intervals[i] };
+        sorted[i] = (struct recorder_value){ &recorder->pending.values[i], recorder->intervals[i] };
     qsort(sorted, recorder->interval_count, sizeof *sorted, recorder_compare);
     return sorted;
 }
 
 /* The sorted values as samples, those of one interval as one. */
 static void
-recorder_fill_batch(const struct recorded *sorted, uint32_t count, struct bh_series_object *objects,
+recorder_fill_batch(const struct recorder_value *sorted, uint32_t count, struct bh_series_object *objects,
                     struct bh_series_sample *samples, struct bh_series_batch *batch)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct recorded *now = &sorted[i], *before = i > 0 ? &sorted[i - 1] : NULL;
+        const struct recorder_value *now = &sorted[i], *before = i > 0 ? &sorted[i - 1] : NULL;
 
         if (!before || recorder_compare_objects(&before->value->object, &now->value->object) != 0)
             objects[batch->object_count++] = now->value->object;
@@ -110,7 +110,8 @@ recorder_check_disk(const struct bh_recorder *recorder, struct bh_err *err)
 
     if (recorder->options.reserve == 0 || bh_disk_space_is_left(&space, recorder->options.reserve, 0))
         return BH_OK;
-    return bh_err_set(err, BH_FULL, "less than disk_reserve is left on the disk of %s", recorder->options.state_dir);
+    return bh_err_set(err, BH_FULL, "less than disk_reserve is left on the disk of %s",
+                      recorder->options.state_dir);
 }
 
 static bh_rc
@@ -119,7 +120,7 @@ recorder_write_batch(struct bh_recorder *recorder, struct bh_err *err)
     const struct bh_series_store *store = &recorder->options.store;
     uint32_t count = recorder->interval_count;
     struct bh_series_batch batch = { .now_ns = recorder->pending.now_ns };
-    struct recorded *sorted = recorder_sort(recorder);
+    struct recorder_value *sorted = recorder_sort(recorder);
     struct bh_series_object *objects = calloc((size_t)count + 1, sizeof *objects);
     struct bh_series_sample *samples = calloc((size_t)count + 1, sizeof *samples);
     bh_rc rc = recorder_check_disk(recorder, err);
@@ -162,8 +163,8 @@ static void
 recorder_prune(struct bh_recorder *recorder)
 {
     const struct bh_recorder_options *options = &recorder->options;
-    const struct bh_series_limits limits = { recorder->pending.now_ns, options->retention_ns, options->jobs_max,
-                                             options->tenant_jobs_max };
+    const struct bh_series_limits limits = { recorder->pending.now_ns, options->retention_ns,
+                                             options->jobs_max, options->tenant_jobs_max };
     struct bh_err ignored; /* what is too much waits for the next time */
 
     (void)!options->store.ops->prune(options->store.self, &limits, &ignored);
@@ -178,7 +179,8 @@ recorder_observe(struct bh_recorder *recorder, uint64_t monotonic_ns)
     struct bh_err ignored; /* the owner is stopping */
     uint64_t interval;
 
-    if (bh_observer_observe(recorder->observer, &recorder->options.owner, monotonic_ns, pending, &ignored) != BH_OK)
+    if (bh_observer_observe(recorder->observer, &recorder->options.owner, monotonic_ns, pending, &ignored)
+        != BH_OK)
         pending->count = recorder->interval_count;
     interval = bh_series_interval(BH_RESOLUTION_FINE, pending->now_ns);
     if (!bh_vec_reserve(&recorder->intervals, &recorder->interval_capacity, (size_t)pending->count + 1,

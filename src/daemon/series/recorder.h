@@ -5,16 +5,16 @@
 #include "ports/series.h"
 
 /* Keeps series: looks every few seconds, on a thread of its own, and writes what it saw in batches.  It never
- * takes more than a hundredth of one processor for writing: the slower the disk, the larger the batches.  What
+ * takes more than a hundredth of one processor for writing: the slower the disk, the larger the batches. What
  * cannot be written is lost, with one line in the log until it can be again. */
 struct bh_recorder;
 
 struct bh_recorder_options {
     struct bh_owner owner;
     struct bh_series_store store;
-    const char *state_dir;    /* whose disk `reserve` bytes of are left free */
-    uint64_t reserve;         /* 0: none */
-    uint64_t retention_ns;    /* of the coarsest resolution */
+    const char *state_dir; /* whose disk `reserve` bytes of are left free */
+    uint64_t reserve;      /* 0: none */
+    uint64_t retention_ns; /* of the coarsest resolution */
     uint32_t jobs_max, tenant_jobs_max;
 };
 

@@ -4,8 +4,8 @@
 #include "daemon/state/core.h"
 #include "ports/series.h"
 
-/* series.db and the thread that writes to it, as bulkheadd.conf wants them.  Where the file cannot be opened the
- * log says so once, and nothing is recorded: all else works. */
+/* series.db and the thread that writes to it, as bulkheadd.conf wants them.  Where the file cannot be opened
+ * the log says so once, and nothing is recorded: all else works. */
 struct bh_recording;
 struct bh_owner;
 

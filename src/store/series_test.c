@@ -1,6 +1,8 @@
 #include "store/series.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #define AT(seconds) ((uint64_t)(seconds)*BH_NS_PER_S)
 #define NOON 1800000000 /* a whole quarter of an hour */
 #define MONTH AT(31 * 86400)
+enum { JOBS = 2000 };
 
 static const struct bh_series_object gpu = { BH_SERIES_KIND_GPU, "GPU-a", 0 };
 
@@ -284,24 +287,35 @@ damage_is_made_anew(void **state)
     assert_int_equal(READ(&gpu, BH_SERIES_GPU_BUSY, FINE, NOON, NOON), 1);
 }
 
-/* A batch that fails in its middle leaves nothing of itself. */
+/* A file that may not grow refuses a batch whole, keeps what it has, and takes batches again when it may. */
 static void
-batches_are_whole(void **state)
+a_full_disk_loses_one_batch(void **state)
 {
-    char name[16];
-    struct bh_series_object objects[2] = { gpu, { BH_SERIES_KIND_JOB, name, 1 } };
-    struct bh_series_sample samples[2] = {
-        { .object = 0, .row = BH_SERIES_GPU_BUSY, .interval = 180000000 },
-        { .object = 1, .row = BH_SERIES_JOB_BUSY, .interval = 180000000 }
-    };
-    const struct bh_series_batch batch = { objects, samples, 2, 2, AT(NOON) };
+    static char names[JOBS][16];
+    static struct bh_series_object objects[JOBS];
+    static struct bh_series_sample samples[JOBS];
+    const struct bh_series_batch batch = { objects, samples, JOBS, JOBS, AT(NOON + 60) };
+    struct rlimit before, small;
 
-    snprintf(name, sizeof name, "7");
-    bh_point_add(&samples[0].point, 1);
-    bh_point_add(&samples[1].point, 1);
-    assert_int_equal(f.store.ops->write(f.store.self, &batch, &f.err), BH_OK);
-    assert_int_equal(READ(&gpu, BH_SERIES_GPU_BUSY, FINE, NOON, NOON), 1);
-    assert_true(has_job("7", 1));
+    for (uint32_t i = 0; i < JOBS; i++) {
+        snprintf(names[i], sizeof names[i], "%u", i + 1);
+        objects[i] = (struct bh_series_object){ BH_SERIES_KIND_JOB, names[i], 1 };
+        samples[i] =
+            (struct bh_series_sample){ .object = i, .row = BH_SERIES_JOB_BUSY, .interval = 180000006 };
+        bh_point_add(&samples[i].point, 1);
+    }
+    write_one(&gpu, BH_SERIES_GPU_BUSY, NOON, 5);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){ 256 << 10, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    BH_CHECK_EQ("refused", f.store.ops->write(f.store.self, &batch, &f.err), BH_FULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    BH_CHECK("nothing of it", !has_job("1", 1) && !has_job("2000", 1));
+    BH_CHECK_EQ("what was before", READ(&gpu, BH_SERIES_GPU_BUSY, FINE, NOON, NOON), 1);
+    BH_CHECK_EQ("taken now", f.store.ops->write(f.store.self, &batch, &f.err), BH_OK);
+    BH_CHECK("all of it", has_job("1", 1) && has_job("2000", 1));
+    BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
@@ -315,7 +329,7 @@ static const struct CMUnitTest tests[] = {
     TEST(jobs_are_bounded),
     TEST(another_tenants_number_shows_nothing),
     TEST(damage_is_made_anew),
-    TEST(batches_are_whole),
+    TEST(a_full_disk_loses_one_batch),
 };
 
 BH_TEST_MAIN(tests)

@@ -23,6 +23,7 @@
 #include "api/jobs/streams.h"
 #include "api/jobs/verify.h"
 #include "api/metrics/metrics.h"
+#include "api/metrics/series.h"
 #include "api/nodes/cordon.h"
 #include "api/nodes/gpus.h"
 #include "api/nodes/layouts.h"

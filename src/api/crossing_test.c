@@ -50,6 +50,7 @@ static const struct reach {
     [BH_OP_SKU_LIST] = { CUT, "/v1/skus", NULL, NULL },
     [BH_OP_DATASET_LIST] = { CUT, "/v1/datasets", NULL, NULL },
     [BH_OP_RECEIPT_LIST] = { CUT, "/v1/receipts", NULL, NULL },
+    [BH_OP_SERIES] = { HIDDEN, "/v1/series", "object=job/1", NULL },
     [BH_OP_USAGE] = { CUT, "/v1/usage", NULL, NULL },
     [BH_OP_FORECAST] = { CUT, "/v1/forecast", NULL, NULL },
     [BH_OP_SITE_GET] = { DENIED, "/v1/site", NULL, NULL },
@@ -129,6 +130,8 @@ static const struct {
 } others[] = {
     { BH_OP_JOB_LIST, { HIDDEN, "/v1/jobs", "tenant=acme/vision", NULL } },
     { BH_OP_JOB_LIST, { HIDDEN, "/v1/jobs", "tenant=acme", NULL } },
+    { BH_OP_SERIES, { HIDDEN, "/v1/series", "object=tenant/acme/vision", NULL } },
+    { BH_OP_SERIES, { DENIED, "/v1/series", "object=site", NULL } },
     { BH_OP_JOB_WATCH, { CUT, "/v1/watch", "job=1", NULL } },
     { BH_OP_JOB_WATCH, { HIDDEN, "/v1/watch", "tenant=acme/vision", NULL } },
     { BH_OP_WHATIF,

@@ -55,6 +55,8 @@ static const struct request {
     { BH_OP_DATASET_LIST, "/v1/datasets", NULL, NULL, 0 },
     { BH_OP_RECEIPT_LIST, "/v1/receipts", NULL, NULL, 0 },
     { BH_OP_USAGE, "/v1/usage", NULL, NULL, 0 },
+    { BH_OP_SERIES, "/v1/series", "object=job/1&since=10m&points=3000", NULL, 0 },
+    { BH_OP_SERIES, "/v1/series", "object=tenant/acme/vision&since=10m&points=3000", NULL, 0 },
     { BH_OP_FORECAST, "/v1/forecast", NULL, NULL, 0 },
     { BH_OP_TOKEN_LIST, "/v1/tokens", NULL, NULL, 0 },
     { BH_OP_RECORD_LIST, "/v1/records", NULL, NULL, 0 },

@@ -45,6 +45,7 @@ struct fixture {
     uint64_t tally[BH_TALLIES];
     uint64_t asks, ask_ns, ask_most_ns; /* questions to the engine, and what they took */
     int held;                           /* directories not given back */
+    char series_of[64];                 /* what series were read of last: "job 7 of 2" */
 };
 
 /* What a client sends; `query` as in "a=1&b=2", not escaped. */
@@ -98,6 +99,9 @@ void bh_fixture_close(struct fixture *f);
 
 /* From now on so many requests a second of a caller (policy/rate.h); all 0: any. */
 void bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES]);
+
+/* From now on no series are kept. */
+void bh_fixture_keep_no_series(struct fixture *f);
 
 /* One request through the API and its whole reply; of a stream a few parts. */
 void bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret);

@@ -28,7 +28,8 @@ static const struct parameter {
     { "dry_run", NULL, NULL },  { "follow", NULL, NULL }, { "limit", NULL, NULL },
     { "member", NULL, NULL },   { "mine", NULL, NULL },   { "new", NULL, NULL },
     { "offset", NULL, NULL },   { "old", NULL, NULL },    { "port", NULL, NULL },
-    { "now", NULL, NULL },
+    { "now", NULL, NULL },      { "points", NULL, NULL }, { "quantity", NULL, NULL },
+    { "span", NULL, NULL },
     { "from", NULL, NULL },     { "prune", NULL, NULL },  { "revision", NULL, NULL },
     { "size", NULL, NULL },     { "to", NULL, NULL },
     { "before", NULL, NULL },   { "order", NULL, NULL },
@@ -67,6 +68,10 @@ static const struct place {
     { BH_OP_TENANT_GET, "/v1/tenants/%s", NULL, NULL, "acme/vision", "acme/visiom" },
     { BH_OP_RECORD_LIST, "/v1/records", "object=dataset/%s", NULL, "imagenet", "imagenes" },
     { BH_OP_RECEIPT_LIST, "/v1/receipts", "job=%s&after=0", NULL, "1", "9" },
+    { BH_OP_SERIES, "/v1/series", "object=job/%s", NULL, "1", "9" },
+    { BH_OP_SERIES, "/v1/series", "object=tenant/%s", NULL, "acme/vision", "acme/visiom" },
+    { BH_OP_SERIES, "/v1/series", "object=gpu/%s", NULL, "GPU-a", "GPU-c" },
+    { BH_OP_SERIES, "/v1/series", "object=node/%s", NULL, "n1", "n2" },
 };
 
 static void

@@ -27,6 +27,7 @@
 #include "cli/site/metrics.h"
 #include "cli/site/policy.h"
 #include "cli/site/receipts.h"
+#include "cli/site/series.h"
 #include "cli/site/site.h"
 #include "cli/up/up.h"
 
@@ -135,6 +136,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_AUDIT_PRUNE] = bh_cli_audit_prune,
     [BH_CMD_METRICS] = bh_cli_metrics,
     [BH_CMD_RECEIPTS] = bh_cli_receipts,
+    [BH_CMD_SERIES] = bh_cli_series,
     [BH_CMD_KEY_SHRED] = bh_cli_key_shred,
     [BH_CMD_KEY_ROTATE] = bh_cli_key_rotate,
     [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,

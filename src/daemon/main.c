@@ -28,6 +28,7 @@
 #include "daemon/owner/request_door.h"
 #include "daemon/owner/start.h"
 #include "daemon/owner/ticker.h"
+#include "daemon/series/recording.h"
 #include "daemon/streams/streams.h"
 #include "fetch/fetch.h"
 #include "http_server/server.h"
@@ -82,6 +83,7 @@ struct daemon_program {
     struct bh_accounts *accounts;
     struct bh_fetch *fetch;
     struct bh_streams *streams;
+    struct bh_recording *recording;
     struct bh_api *api;
     struct bh_web *web;
     struct bh_request_door socket_door, https_door;
@@ -398,6 +400,8 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
     options.accounts = bh_accounts_port(program->accounts);
     program->streams = bh_streams_new(program->port, &bh_crypto_openssl);
     options.streams = bh_streams_port(program->streams);
+    program->recording = bh_recording_start(&program->core, &program->port);
+    options.series = bh_recording_store(program->recording);
     program->api = bh_api_new(&options);
     program->web =
         bh_web_new(&(struct bh_web_options){ .api = bh_api_handle,
@@ -477,6 +481,7 @@ daemon_stop(struct daemon_program *program)
     bh_log(STOPPING);
     bh_ticker_stop(program->streams_ticker);
     bh_streams_stop(program->streams); /* while their ends can be recorded */
+    bh_recording_stop(program->recording);
     bh_owner_halt(program->owner);
     bh_web_stop(program->web);
     bh_server_stop(program->https_server);
@@ -487,6 +492,7 @@ daemon_stop(struct daemon_program *program)
     bh_web_free(program->web); /* its thread asks the owner */
     bh_owner_stop(program->owner);
     bh_api_free(program->api);
+    bh_recording_free(program->recording);
     bh_streams_free(program->streams);
     bh_accounts_close(program->accounts);
     bh_fetch_stop(program->fetch);

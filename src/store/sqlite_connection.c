@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "model/series.h"
 #include "store/sqlite_internal.h"
 
 enum { BUSY_MS = 1000 };
@@ -20,6 +21,9 @@ enum { BUSY_MS = 1000 };
 #define ERASED "tenant_id = ?1 AND submitted_ns >= ?2 AND submitted_ns < ?3"
 #define PRINCIPAL "principal_id = ?4 AND " STATE
 #define TOKEN_COLUMNS "id, secret, principal_id, scopes, note, created_ns, expires_ns, last_used_ns, revoked"
+
+/* Series are bounded for jobs alone: the other kinds are bounded by what the site has. */
+_Static_assert(BH_SERIES_KIND_JOB == 2, "kind of the statements below");
 
 static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -99,6 +103,29 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_COUNT_STATE] = COUNT(STATE),
     [BH_SQL_COUNT_TENANT] = COUNT(TENANT),
     [BH_SQL_COUNT_PRINCIPAL] = COUNT(PRINCIPAL),
+    [BH_SQL_SERIES_VERSION] = "PRAGMA user_version",
+    [BH_SQL_SERIES_LOG] = "SELECT log FROM meta",
+    [BH_SQL_SERIES_PUT_LOG] = "INSERT INTO meta (log) VALUES (?)",
+    [BH_SQL_SERIES_GET_OBJECT] =
+        "SELECT id, tenant_id, first_ns, last_ns FROM objects WHERE kind = ? AND name = ?",
+    [BH_SQL_SERIES_PUT_OBJECT] =
+        "INSERT INTO objects (kind, name, tenant_id, first_ns, last_ns) VALUES (?, ?, ?, ?, ?)",
+    [BH_SQL_SERIES_TOUCH_OBJECT] =
+        "UPDATE objects SET first_ns = min(first_ns, ?), last_ns = max(last_ns, ?) WHERE id = ?",
+    [BH_SQL_SERIES_DROP_OBJECT] = "DELETE FROM objects WHERE id = ?",
+    [BH_SQL_SERIES_GET_BLOCK] = "SELECT points FROM blocks WHERE resolution = ? AND block = ? AND series = ?",
+    [BH_SQL_SERIES_PUT_BLOCK] =
+        "INSERT OR REPLACE INTO blocks (resolution, block, series, points) VALUES (?, ?, ?, ?)",
+    [BH_SQL_SERIES_DROP_BLOCK] =
+        "DELETE FROM blocks WHERE resolution = ? AND block = ? AND series BETWEEN ? AND ?",
+    [BH_SQL_SERIES_DROP_OLD] = "DELETE FROM blocks WHERE resolution = ? AND block < ?",
+    [BH_SQL_SERIES_LIST_OLD] = "SELECT id, first_ns, last_ns FROM objects WHERE last_ns < ?",
+    [BH_SQL_SERIES_LIST_CROWDED] =
+        "SELECT id, first_ns, last_ns FROM (SELECT id, first_ns, last_ns,"
+        " row_number() OVER (PARTITION BY tenant_id ORDER BY last_ns DESC, id DESC) AS place"
+        " FROM objects WHERE kind = 2) WHERE place > ?",
+    [BH_SQL_SERIES_LIST_EXCESS] =
+        "SELECT id, first_ns, last_ns FROM objects WHERE kind = 2 ORDER BY last_ns DESC, id DESC LIMIT -1 OFFSET ?",
 };
 
 bh_rc

@@ -48,6 +48,14 @@ frame_put_script(struct bh_html *html, const char *name)
 }
 
 static void
+frame_put_sheet(struct bh_html *html, const char *name)
+{
+    bh_html_open(html, "link");
+    bh_html_attr(html, "rel", "stylesheet");
+    bh_html_attr(html, "href", bh_asset_path(name));
+}
+
+static void
 frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "head");
@@ -60,9 +68,9 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
     bh_html_text(html, " - ");
     bh_html_text(html, frame->site);
     bh_html_close(html, "title");
-    bh_html_open(html, "link");
-    bh_html_attr(html, "rel", "stylesheet");
-    bh_html_attr(html, "href", bh_asset_path("style.css"));
+    if (frame->charts)
+        frame_put_sheet(html, "uPlot.min.css");
+    frame_put_sheet(html, "style.css");
     bh_html_open(html, "link");
     bh_html_attr(html, "rel", "icon");
     bh_html_attr(html, "href", bh_asset_path("icon.svg"));
@@ -74,6 +82,10 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
         frame_put_script(html, "proof.js");
     if (frame->log)
         frame_put_script(html, "log.js");
+    if (frame->charts) {
+        frame_put_script(html, "uPlot.iife.min.js");
+        frame_put_script(html, "charts.js");
+    }
     bh_html_close(html, "head");
 }
 

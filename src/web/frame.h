@@ -38,6 +38,7 @@ struct bh_page_frame {
     bool live;     /* it has panels that live.js keeps up to date */
     bool times;    /* it has moments, which live.js shows in the reader's zone */
     bool log;      /* it has output that log.js follows */
+    bool charts;   /* it has samples over time, which charts.js draws */
     enum bh_section section;
     uint32_t sees; /* bits of the sections that the caller may see; 0: no navigation */
     bool narrow;   /* it is for reading, not for tables */

@@ -195,3 +195,97 @@ bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack)
     }
     bh_html_close(html, "svg");
 }
+
+/* ---- a course over time ---- */
+
+enum { SERIES_WIDE = 960, SERIES_HIGH = 160, PATH_BYTES_MAX = 128 << 10 };
+
+static uint64_t
+svg_series_x(const struct bh_svg_series *series, uint32_t step)
+{
+    return (uint64_t)step * SERIES_WIDE / series->steps;
+}
+
+static uint64_t
+svg_series_y(const struct bh_svg_series *series, uint64_t value)
+{
+    uint64_t fits = value < series->top ? value : series->top;
+
+    return SERIES_HIGH - fits * SERIES_HIGH / series->top;
+}
+
+/* How many points from `first` on follow each other without a gap. */
+static uint32_t
+svg_series_run(const struct bh_svg_series *series, uint32_t first)
+{
+    uint32_t count = 1;
+
+    while (first + count < series->count
+           && series->points[first + count].step == series->points[first].step + count)
+        count++;
+    return count;
+}
+
+/* Along the run's means, to the end of its last step. */
+static void
+svg_put_line(struct bh_buf *path, const struct bh_svg_series *series, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++)
+        bh_buf_printf(path, "%c%llu %llu", i == first ? 'M' : 'L',
+                      (unsigned long long)svg_series_x(series, series->points[i].step),
+                      (unsigned long long)svg_series_y(series, series->points[i].mean));
+    bh_buf_printf(path, "H%llu",
+                  (unsigned long long)svg_series_x(series, series->points[first + count - 1].step + 1));
+}
+
+/* Along the most and back along the least. */
+static void
+svg_put_band(struct bh_buf *path, const struct bh_svg_series *series, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++)
+        bh_buf_printf(path, "%c%llu %llu", i == first ? 'M' : 'L',
+                      (unsigned long long)svg_series_x(series, series->points[i].step),
+                      (unsigned long long)svg_series_y(series, series->points[i].max));
+    bh_buf_printf(path, "H%llu",
+                  (unsigned long long)svg_series_x(series, series->points[first + count - 1].step + 1));
+    for (uint32_t i = first + count; i > first; i--)
+        bh_buf_printf(path, "L%llu %llu",
+                      (unsigned long long)svg_series_x(series, series->points[i - 1].step),
+                      (unsigned long long)svg_series_y(series, series->points[i - 1].min));
+    bh_buf_putc(path, 'Z');
+}
+
+static void
+svg_put_runs(struct bh_html *html, const struct bh_svg_series *series, const char *class,
+             void (*put)(struct bh_buf *path, const struct bh_svg_series *series, uint32_t first,
+                         uint32_t count))
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf path = { .max = PATH_BYTES_MAX };
+
+    for (uint32_t i = 0, count; i < series->count; i += count) {
+        count = svg_series_run(series, i);
+        put(&path, series, i, count);
+    }
+    if (path.length == 0 || !bh_buf_text(&path))
+        return;
+    bh_html_open(html, "path");
+    bh_html_attr(html, "class", class);
+    bh_html_attr(html, "d", bh_buf_text(&path));
+    bh_html_close(html, "path");
+}
+
+void
+bh_svg_put_series(struct bh_html *html, const struct bh_svg_series *series)
+{
+    svg_open(html, "img", "series", (const uint32_t[2]){ SERIES_WIDE, SERIES_HIGH }, series->title);
+    bh_html_attr(html, "preserveaspectratio", "none");
+    if (series->has_usual) {
+        uint32_t high = (uint32_t)svg_series_y(series, series->usual_max);
+        uint32_t low = (uint32_t)svg_series_y(series, series->usual_min);
+
+        svg_put_rect(html, "usual", (const uint32_t[4]){ 0, high, SERIES_WIDE, low > high ? low - high : 1 });
+    }
+    svg_put_runs(html, series, "band", svg_put_band);
+    svg_put_runs(html, series, "line", svg_put_line);
+    bh_html_close(html, "svg");
+}

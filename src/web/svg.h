@@ -50,6 +50,22 @@ struct bh_svg_stack {
 };
 void bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack);
 
+/* A course over time: the mean as a line, least to most as a band around it, what is usual behind both.  A step
+ * without a point is a gap. */
+struct bh_svg_point {
+    uint32_t step;
+    uint64_t min, mean, max;
+};
+struct bh_svg_series {
+    const char *title;
+    const struct bh_svg_point *points; /* by step */
+    uint32_t count, steps;
+    uint64_t top; /* what the picture is high; not 0 */
+    bool has_usual;
+    uint64_t usual_min, usual_max;
+};
+void bh_svg_put_series(struct bh_html *html, const struct bh_svg_series *series);
+
 #define BH_SVG_NO_LIMIT UINT64_MAX
 void bh_svg_put_bar(struct bh_html *html, const struct bh_svg_bar *bar);
 

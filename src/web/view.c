@@ -113,6 +113,15 @@ view_ask(struct bh_page *page, enum bh_site_view view, const char *id, struct vi
     }
 }
 
+static bool
+view_has_charts(const struct view_replies *replies)
+{
+    for (uint32_t i = 0; i < replies->count; i++)
+        if (replies->panels[i]->function == bh_panel_series && bh_api_response_is_ok(&replies->responses[i]))
+            return true;
+    return false;
+}
+
 static void
 view_put(struct bh_page *page, enum bh_site_view view, const char *id, const struct view_replies *replies)
 {
@@ -128,6 +137,7 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
     frame.live = true;
     frame.proofs = view == BH_SITE_VIEW_RECORD;
     frame.log = view == BH_SITE_VIEW_JOB;
+    frame.charts = view_has_charts(replies);
     bh_page_headers(page->reply, 200, true);
     html = bh_frame_begin(&page->reply->body, &frame);
     if (view == BH_SITE_VIEW_OVERVIEW)

@@ -348,7 +348,7 @@ def memory_has_receipts(site):
 
 # What a stopped site keeps, by folder; another file is one that somebody forgot, or belongs here.
 KEPT = {
-    "state": r"audit\.(checkpoint|key|public|signed|vkey)|bulkhead\.db(-wal|-shm|\.lock)?|clock|device\.key|epochs|first-admin\.code"
+    "state": r"audit\.(checkpoint|key|public|signed|vkey)|bulkhead\.db(-wal|-shm|\.lock)?|clock|device\.key|epochs|first-admin\.code|series\.db(-wal|-shm)?"
              r"|forecast\.bin|heard|root\.key|snapshot-\d+\.bin|tls\.(crt|key)|https\.\w+",
     "node": r"epochs|images|jobs|journal|lock|scratch",
     "logs": r"\d+(-[0-9a-f]+)?(\.\d+)*(-[0-9a-f]+)?\.log|parties",

@@ -3,29 +3,13 @@
 #include <string.h>
 
 #include "api/audit/record_words.h"
+#include "api/request/moment.h"
 #include "audit/job_status.h"
 #include "base/num.h"
 
 enum { TEXT_LEAST = 4 };
 
 /* ---- what is asked for ---- */
-
-/* A moment, or a span before now. */
-static bh_rc
-filter_read_moment(const struct bh_call *call, const char *name, const char *text, uint64_t *ret_ns,
-                   struct bh_err *err)
-{
-    uint64_t now_ns = bh_call_now(call), span_ns;
-
-    if (!text || bh_parse_utc(text, ret_ns, err) == BH_OK)
-        return BH_OK;
-    if (bh_parse_span(text, &span_ns, err) == BH_OK) {
-        *ret_ns = span_ns < now_ns ? now_ns - span_ns : 0;
-        return BH_OK;
-    }
-    bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither a moment nor a span", name, text);
-    return bh_err_hint(err, "write 2026-11-20T09:27:00Z, or 2h for two hours ago");
-}
 
 static bool
 record_filter_may_see_site(const struct bh_call *call)
@@ -122,10 +106,10 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
 
     if (rc != BH_OK)
         return rc;
-    rc = filter_read_moment(call, "since", call->query.since, &filter.since_ns, err);
+    rc = bh_moment_read(call, "since", call->query.since, &filter.since_ns, err);
     if (rc != BH_OK)
         return rc;
-    rc = filter_read_moment(call, "until", call->query.until, &filter.until_ns, err);
+    rc = bh_moment_read(call, "until", call->query.until, &filter.until_ns, err);
     if (rc != BH_OK)
         return rc;
     rc = filter_read_actor(call, &filter, err);

@@ -8,12 +8,14 @@
 #include "policy/rate.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
+#include "ports/series.h"
 #include "ports/store.h"
 
 /* What the API is made with: the services that it asks, and how much it lets callers ask. */
 struct bh_api_options {
     struct bh_owner owner;
     struct bh_store store;
+    struct bh_series_store series; /* ops NULL: series are not kept */
     const struct bh_crypto_ops *crypto;
     struct bh_keys *keys; /* opens what is sealed */
     const char *version;

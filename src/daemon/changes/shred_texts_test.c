@@ -132,7 +132,8 @@ a_months_texts_go_with_their_key(void **state)
     month.month = first;
     fail_a_start(&f);
     run_and_exec(&f);
-    BH_CHECK_EQ("a specification that both have and a command; a message is its record's", sealed_texts(&f), 2);
+    BH_CHECK_EQ("a specification that both have and a command; a message is its record's", sealed_texts(&f),
+                2);
     before = shred_texts_stored_of(&f, VISION);
     f.core.clock.base_ns += (int64_t)days_ns;
     run_and_exec(&f);

@@ -12,6 +12,8 @@ struct bh_daemon_config {
     const char *secrets_dir, *provider_ca, *provider_networks, *provider_proxy, *fetch_program;
     const char *signer, *signer_socket, *client_ca;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
+    uint64_t series_retention;
+    uint32_t series_jobs_max, series_tenant_jobs_max;
     uint64_t audit_retention, checkpoint_interval, forecast_slot, defrag_interval;
     uint32_t jobs_waiting_max, tenant_jobs_waiting_max, tokens_max;
     uint32_t streams_max, rate_reads, rate_changes, rate_expensive;

@@ -255,6 +255,17 @@ gpu_put_holder(struct bh_html *html, bh_json_value holder)
 }
 
 static void
+gpu_put_record_link(struct bh_html *html, uint64_t record)
+{
+    char number[24];
+
+    snprintf(number, sizeof number, "%llu", (unsigned long long)record);
+    bh_html_open(html, "td");
+    bh_show_link(html, "/audit/", number, number);
+    bh_html_close(html, "td");
+}
+
+static void
 gpu_put_receipt(struct bh_html *html, bh_json_value receipt)
 {
     bh_json_value from = bh_json_get(receipt, "from");
@@ -279,9 +290,7 @@ gpu_put_receipt(struct bh_html *html, bh_json_value receipt)
     bh_html_text(html, " by ");
     bh_html_text(html, bh_show_text_of(receipt, "method"));
     bh_html_close(html, "td");
-    bh_html_open(html, "td");
-    bh_html_u64(html, bh_show_number_of(receipt, "record"));
-    bh_html_close(html, "td");
+    gpu_put_record_link(html, bh_show_number_of(receipt, "record"));
     bh_html_close(html, "tr");
 }
 
@@ -326,9 +335,7 @@ gpu_put_record(struct bh_html *html, bh_json_value record)
     const char *actor = bh_show_text_of(bh_json_get(record, "actor"), "name");
 
     bh_html_open(html, "tr");
-    bh_html_open(html, "td");
-    bh_html_u64(html, bh_show_number_of(record, "seq"));
-    bh_html_close(html, "td");
+    gpu_put_record_link(html, bh_show_number_of(record, "seq"));
     bh_html_open(html, "td");
     bh_show_time(html, bh_show_number_of(record, "ts_ns"));
     bh_html_close(html, "td");
@@ -351,9 +358,10 @@ bh_panel_gpu_records(struct bh_html *html, const struct bh_panel_call *call)
         return;
     }
     bh_show_table(html, "Records", columns);
-    for (size_t i = bh_json_count(list); i > 0; i--)
-        gpu_put_record(html, bh_json_at(list, i - 1));
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        gpu_put_record(html, bh_json_at(list, i));
     bh_show_table_end(html);
     if (bh_show_text_of(call->data, "next")[0])
-        bh_html_element(html, "p", "note", "There are later ones: bulkhead audit search --object gpu/UUID.");
+        bh_html_element(html, "p", "note",
+                        "There are earlier ones: bulkhead audit search --object gpu/UUID.");
 }

@@ -13,6 +13,7 @@ struct bh_daemon_config {
     const char *signer, *signer_socket, *client_ca;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
     uint64_t audit_retention, checkpoint_interval, forecast_slot, defrag_interval;
+    const char *metrics_host_label;
     uint32_t jobs_waiting_max, tenant_jobs_waiting_max, tokens_max;
     uint32_t streams_max, rate_reads, rate_changes, rate_expensive;
     uint64_t refusal_window, disk_reserve, tenant_texts_max, grace_max;

@@ -27,7 +27,8 @@ new_engine(uint32_t gpus, uint32_t jobs)
                                    .jobs = jobs + 64,
                                    .leases = 2 * gpus * A_GPU,
                                    .partitions = 32 * gpus,
-                                   .classes = 256 };
+                                   .classes = 256,
+                                   .metered = 16 };
     size_t size = (bh_engine_size(&caps) + 15) & ~(size_t)15;
     void *memory = aligned_alloc(16, size);
 
@@ -84,7 +85,22 @@ fill_inventory(struct bh_buf *out, uint32_t gpus, uint32_t running)
                       "%s{\"index\":%u,\"memory_mib\":81559,\"power_mw\":70000,\"product\":"
                       "\"NVIDIA H100 80GB HBM3\",\"temperature_c\":41,\"uuid\":\"GPU-%u\"}",
                       gpu > 1 ? "," : "", gpu, gpu);
-    bh_buf_puts(out, "],\"node\":\"n1\",\"samples\":{\"samples\":[");
+    bh_buf_puts(out, "],\"node\":\"n1\",\"samples\":{\"instances\":[");
+    for (uint32_t i = 0; i < running; i++)
+        bh_buf_printf(
+            out,
+            "%s{\"busy_bp\":5000,\"dram_bp\":2500,\"gi\":%u,\"gpu\":\"GPU-%u\",\"memory_mib\":9984,"
+            "\"memory_used_mib\":400,\"partition\":%u,\"profile\":\"1g.10gb\",\"sm_bp\":4000,\"tensor_bp\":100}",
+            i > 0 ? "," : "", 7 + i % A_GPU, 1 + i / A_GPU, i + 1);
+    bh_buf_puts(out, "],\"sensors\":[");
+    for (uint32_t gpu = 1; gpu <= gpus; gpu++)
+        bh_buf_printf(
+            out,
+            "%s{\"energy_mj\":123456789,\"gpu\":\"GPU-%u\",\"memory_clock_mhz\":2619,\"memory_temperature_c\":44,"
+            "\"pcie_receive_bytes_s\":2000,\"pcie_replays\":0,\"pcie_transmit_bytes_s\":1000,\"reserved_mib\":551,"
+            "\"sm_clock_mhz\":1980,\"vgpu_licensed\":0}",
+            gpu > 1 ? "," : "", gpu);
+    bh_buf_puts(out, "],\"samples\":[");
     for (uint32_t lease = 1; lease <= running; lease++)
         bh_buf_printf(out, "%s{\"cpu_ns\":123456789,\"lease\":%u,\"memory_bytes\":12345678}",
                       lease > 1 ? "," : "", lease);

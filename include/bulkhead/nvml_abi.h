@@ -10,6 +10,7 @@
 
 #include "bulkhead/nvml_codes.h"
 #include "bulkhead/nvml_instances.h"
+#include "bulkhead/nvml_license.h"
 #include "bulkhead/nvml_structs.h"
 
 #define NVML_DEVICE_ARCH_AMPERE 7
@@ -76,6 +77,8 @@
 #define NVML_FI_DEV_MEMORY_TEMP 82
 #define NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION 83
 #define NVML_FI_DEV_PCIE_REPLAY_COUNTER 94
+#define NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX 138 /* KiB; scope: a link, or all */
+#define NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX 139
 #define NVML_FI_DEV_REMAPPED_COR 142
 #define NVML_FI_DEV_REMAPPED_UNC 143
 #define NVML_FI_DEV_REMAPPED_PENDING 144
@@ -92,12 +95,17 @@
 #define NVML_FI_DEV_DRAIN_AND_RESET_STATUS 227
 #define NVML_FI_DEV_GET_GPU_RECOVERY_ACTION 230
 
-/* Metrics of nvmlGpmMetricsGet: per cent, except where the name says. */
+/* The scope of a field about links that means all of them together. */
+#define NVML_FIELD_SCOPE_ALL 0xFFFFFFFFU
+
+/* Metrics of nvmlGpmMetricsGet: per cent, except where the name says: MiB a second. */
 #define NVML_GPM_METRIC_GRAPHICS_UTIL 1
 #define NVML_GPM_METRIC_SM_UTIL 2
 #define NVML_GPM_METRIC_SM_OCCUPANCY 3
 #define NVML_GPM_METRIC_ANY_TENSOR_UTIL 5
 #define NVML_GPM_METRIC_DRAM_BW_UTIL 10
+#define NVML_GPM_METRIC_PCIE_TX_PER_SEC 20
+#define NVML_GPM_METRIC_PCIE_RX_PER_SEC 21
 #define NVML_GPM_METRICS_GET_VERSION 1
 #define NVML_GPM_SUPPORT_VERSION 1
 

@@ -31,6 +31,8 @@ get_field(const struct sim_target *target, unsigned id, unsigned long long *ret_
         FIELD(NVML_FI_DEV_ECC_DBE_AGG_TOTAL, gpu->ecc.uncorrected[NVML_AGGREGATE_ECC])
         FIELD(NVML_FI_DEV_MEMORY_TEMP, sim_temperature_c(gpu) + 6)
         FIELD(NVML_FI_DEV_PCIE_REPLAY_COUNTER, 0)
+        FIELD(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 0) /* no simulated work sends by it */
+        FIELD(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 0)
         ROW_FIELD(NVML_FI_DEV_REMAPPED_COR, 0)
         ROW_FIELD(NVML_FI_DEV_REMAPPED_UNC, gpu->ecc.remap_pending)
         ROW_FIELD(NVML_FI_DEV_REMAPPED_PENDING, gpu->ecc.remap_pending)

@@ -15,17 +15,22 @@ struct sample {
     uint64_t taken_ns, cpu_ns;
 };
 
-static char percent_unit[] = "%";
+static char percent_unit[] = "%", rate_unit[] = "MiB/s";
 
-/* Names belong to the library for good, and the ABI wants them writable. */
+/* Names belong to the library for good, and the ABI wants them writable.  Work is of one kind here:
+ * each metric is so many quarters of the per cent that it kept the SMs busy. */
 static struct {
     unsigned id;
-    char *name;
+    char *name, *unit;
+    unsigned quarters;
 } metrics[] = {
-    { NVML_GPM_METRIC_GRAPHICS_UTIL, (char[]){ "Graphics Utilization" } },
-    { NVML_GPM_METRIC_SM_UTIL, (char[]){ "SM Utilization" } },
-    { NVML_GPM_METRIC_SM_OCCUPANCY, (char[]){ "SM Occupancy" } },
-    { NVML_GPM_METRIC_DRAM_BW_UTIL, (char[]){ "DRAM Bandwidth Utilization" } },
+    { NVML_GPM_METRIC_GRAPHICS_UTIL, (char[]){ "Graphics Utilization" }, percent_unit, 4 },
+    { NVML_GPM_METRIC_SM_UTIL, (char[]){ "SM Utilization" }, percent_unit, 4 },
+    { NVML_GPM_METRIC_SM_OCCUPANCY, (char[]){ "SM Occupancy" }, percent_unit, 4 },
+    { NVML_GPM_METRIC_ANY_TENSOR_UTIL, (char[]){ "Tensor Utilization" }, percent_unit, 1 },
+    { NVML_GPM_METRIC_DRAM_BW_UTIL, (char[]){ "DRAM Bandwidth Utilization" }, percent_unit, 2 },
+    { NVML_GPM_METRIC_PCIE_TX_PER_SEC, (char[]){ "PCIe TX per second" }, rate_unit, 8 },
+    { NVML_GPM_METRIC_PCIE_RX_PER_SEC, (char[]){ "PCIe RX per second" }, rate_unit, 32 },
 };
 
 static nvmlReturn_t
@@ -150,12 +155,10 @@ gpm_fill_metric(const struct sample *first, const struct sample *second, nvmlGpm
         if (metrics[i].id != metric->metricId)
             continue;
         metric->nvmlReturn = NVML_SUCCESS;
-        metric->value = gpm_busy_percent(first, second);
-        if (metric->metricId == NVML_GPM_METRIC_DRAM_BW_UTIL)
-            metric->value /= 2;
+        metric->value = gpm_busy_percent(first, second) * metrics[i].quarters / 4;
         metric->metricInfo.shortName = metrics[i].name;
         metric->metricInfo.longName = metrics[i].name;
-        metric->metricInfo.unit = percent_unit;
+        metric->metricInfo.unit = metrics[i].unit;
     }
 }
 

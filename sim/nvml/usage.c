@@ -53,6 +53,10 @@ nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
     return NVML_SUCCESS;
 }
 
+/* No virtual GPU: there is nothing to license. */
+SIM_GET(nvmlDeviceGetGridLicensableFeatures_v4, nvmlGridLicensableFeatures_t, SIM_GPU,
+        (nvmlGridLicensableFeatures_t){ 0 })
+
 NVML_API nvmlReturn_t
 nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *bar1Memory)
 {

@@ -376,6 +376,7 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
                                       .version = version,
                                       .log_keys = bh_journal_read_keys,
                                       .log_folder = program->config.state_dir,
+                                      .metrics_host_label = program->config.metrics_host_label,
                                       .job_uid_first = program->config.job_uid_first,
                                       .rates = { program->config.rate_reads, program->config.rate_changes,
                                                  program->config.rate_expensive },

@@ -31,6 +31,7 @@ static const struct bh_device_ops nvml_ops = {
     .destroy = bh_nvml_destroy,
     .processes = bh_nvml_processes,
     .busy = bh_nvml_busy,
+    .sensors = bh_nvml_sensors,
     .health = bh_nvml_health,
     .next_event = bh_nvml_next_event,
     .close = nvml_close,

@@ -3,8 +3,13 @@
 /* Two samples closer than this are not compared: the driver wants 100 ms at least. */
 #define SPAN_LEAST (BH_NS_PER_S / 2)
 
-static const unsigned int metrics[] = { NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRIC_SM_UTIL,
-                                        NVML_GPM_METRIC_ANY_TENSOR_UTIL, NVML_GPM_METRIC_DRAM_BW_UTIL };
+enum { BUSY, SM, TENSOR, DRAM, TRANSMIT, RECEIVE, METRICS };
+
+static const unsigned int metrics[METRICS] = {
+    [BUSY] = NVML_GPM_METRIC_GRAPHICS_UTIL,       [SM] = NVML_GPM_METRIC_SM_UTIL,
+    [TENSOR] = NVML_GPM_METRIC_ANY_TENSOR_UTIL,   [DRAM] = NVML_GPM_METRIC_DRAM_BW_UTIL,
+    [TRANSMIT] = NVML_GPM_METRIC_PCIE_TX_PER_SEC, [RECEIVE] = NVML_GPM_METRIC_PCIE_RX_PER_SEC,
+};
 
 const struct bh_device_activity bh_nvml_no_activity = { BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN,
                                                         BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN };
@@ -17,22 +22,36 @@ parts_of(const nvmlGpmMetric_t *metric)
     return (uint32_t)(metric->value * 100 + 0.5);
 }
 
-static struct bh_device_activity
-nvml_activity_compare(struct bh_nvml *nvml, nvmlGpmSample_t first, nvmlGpmSample_t second)
+/* Of MiB a second. */
+static uint64_t
+nvml_activity_rate_of(const nvmlGpmMetric_t *metric)
+{
+    if (metric->nvmlReturn != NVML_SUCCESS || !(metric->value >= 0 && metric->value < 1e9))
+        return BH_DEVICE_UNKNOWN_64;
+    return (uint64_t)(metric->value * (1 << 20) + 0.5);
+}
+
+/* What was between the watch's sample and a newer one. */
+static void
+nvml_activity_compare(struct bh_nvml *nvml, struct bh_nvml_watch *watch, nvmlGpmSample_t newer)
 {
     nvmlGpmMetricsGet_t get = { .version = NVML_GPM_METRICS_GET_VERSION,
                                 .numMetrics = BH_COUNT(metrics),
-                                .sample1 = first,
-                                .sample2 = second };
+                                .sample1 = watch->sample,
+                                .sample2 = newer };
 
+    watch->activity = bh_nvml_no_activity;
+    watch->transmit_bytes_s = watch->receive_bytes_s = BH_DEVICE_UNKNOWN_64;
     for (size_t i = 0; i < BH_COUNT(metrics); i++)
         get.metrics[i].metricId = metrics[i];
-    if (nvml_call(nvml, gpm_metrics, &get) != NVML_SUCCESS)
-        return bh_nvml_no_activity;
-    return (struct bh_device_activity){ .busy_bp = parts_of(&get.metrics[0]),
-                                        .sm_bp = parts_of(&get.metrics[1]),
-                                        .tensor_bp = parts_of(&get.metrics[2]),
-                                        .dram_bp = parts_of(&get.metrics[3]) };
+    if (!watch->sample || nvml_call(nvml, gpm_metrics, &get) != NVML_SUCCESS)
+        return;
+    watch->activity = (struct bh_device_activity){ .busy_bp = parts_of(&get.metrics[BUSY]),
+                                                   .sm_bp = parts_of(&get.metrics[SM]),
+                                                   .tensor_bp = parts_of(&get.metrics[TENSOR]),
+                                                   .dram_bp = parts_of(&get.metrics[DRAM]) };
+    watch->transmit_bytes_s = nvml_activity_rate_of(&get.metrics[TRANSMIT]);
+    watch->receive_bytes_s = nvml_activity_rate_of(&get.metrics[RECEIVE]);
 }
 
 /* A sample of the GPU, or of an instance on it; NULL: there is none to be had. */
@@ -86,13 +105,25 @@ bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t g
         nvml_activity_forget(nvml, watch);
         return bh_nvml_no_activity;
     }
-    watch->activity =
-        watch->sample ? nvml_activity_compare(nvml, watch->sample, sample) : bh_nvml_no_activity;
+    nvml_activity_compare(nvml, watch, sample);
     if (watch->sample)
         (void)nvml_call(nvml, gpm_free, watch->sample);
     watch->sample = sample;
     watch->at = now;
     return watch->activity;
+}
+
+void
+bh_nvml_activity_pcie(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint64_t *ret_transmit_bytes_s,
+                      uint64_t *ret_receive_bytes_s)
+{
+    const struct bh_nvml_watch *watch = find_watch(nvml, gpu, BH_NVML_NO_ID);
+
+    if (!watch || !watch->sample || watch->transmit_bytes_s == BH_DEVICE_UNKNOWN_64
+        || watch->receive_bytes_s == BH_DEVICE_UNKNOWN_64)
+        return;
+    *ret_transmit_bytes_s = watch->transmit_bytes_s;
+    *ret_receive_bytes_s = watch->receive_bytes_s;
 }
 
 void

@@ -28,8 +28,8 @@ static const struct {
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-static unsigned long long
-nvml_health_number_of(const nvmlFieldValue_t *value)
+unsigned long long
+bh_nvml_field_number(const nvmlFieldValue_t *value)
 {
     if (value->valueType == NVML_VALUE_TYPE_UNSIGNED_INT)
         return value->value.uiVal;
@@ -75,7 +75,7 @@ bh_nvml_health(void *self, const char *uuid, struct bh_device_health *ret_health
         if (bh_nvml_lost(values[i].nvmlReturn))
             return bh_err_set(err, BH_NOT_FOUND, "%s has fallen off the bus", uuid);
         if (values[i].nvmlReturn == NVML_SUCCESS)
-            nvml_health_read(&health, i, nvml_health_number_of(&values[i]));
+            nvml_health_read(&health, i, bh_nvml_field_number(&values[i]));
     }
     *ret_health = health;
     return BH_OK;

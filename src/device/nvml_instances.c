@@ -80,6 +80,7 @@ instances_describe_ci(struct bh_nvml *nvml, nvmlComputeInstance_t ci, struct bh_
 {
     nvmlComputeInstanceInfo_t about = { 0 };
     nvmlDeviceAttributes_t attributes = { 0 };
+    nvmlMemory_v2_t memory = { 0 };
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE] = "";
     nvmlReturn_t result = nvml_call(nvml, ci_info, ci, &about);
 
@@ -90,6 +91,8 @@ instances_describe_ci(struct bh_nvml *nvml, nvmlComputeInstance_t ci, struct bh_
     if (result != NVML_SUCCESS)
         return result;
     snprintf(instance->uuid, sizeof instance->uuid, "%.47s", uuid);
+    if (bh_nvml_memory(nvml, about.device, &memory) == NVML_SUCCESS)
+        instance->memory_used_mib = (uint32_t)(memory.used >> 20);
     result = nvml_call(nvml, attributes, about.device, &attributes);
     if (result == NVML_SUCCESS)
         instance->memory_mib = (uint32_t)attributes.memorySizeMB;
@@ -110,6 +113,7 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
                                                  .size = about.placement.size,
                                                  .gi = about.id,
                                                  .ci = BH_NVML_NO_ID,
+                                                 .memory_used_mib = BH_DEVICE_UNKNOWN,
                                                  .ci_minor = BH_NVML_NO_ID };
     snprintf(ret_instance->gpu, sizeof ret_instance->gpu, "%s", gpu->uuid);
     for (uint32_t i = 0; i < profiles->count; i++) {
@@ -118,7 +122,7 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
         memcpy(ret_instance->profile, profiles->items[i].name, sizeof ret_instance->profile);
         ret_instance->memory_mib = profiles->items[i].memory_mib;
     }
-    ret_instance->busy_bp = ci ? bh_nvml_activity(nvml, gpu, about.id).busy_bp : BH_DEVICE_UNKNOWN;
+    ret_instance->activity = ci ? bh_nvml_activity(nvml, gpu, about.id) : bh_nvml_no_activity;
     result = ci ? instances_describe_ci(nvml, ci, ret_instance) : NVML_SUCCESS;
     if (result == NVML_SUCCESS)
         instances_find_minors(nvml, gpu, ret_instance);

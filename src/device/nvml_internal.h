@@ -14,9 +14,10 @@ enum { BH_NVML_GPUS_MAX = 64, BH_NVML_PROFILES_MAX = 32, BH_NVML_INSTANCES_MAX =
 /* The last sample of how busy a GPU (place 0) or its instance gi (gi + 1) is. */
 enum { BH_NVML_WATCHES = 16 };
 struct bh_nvml_watch {
-    nvmlGpmSample_t sample;             /* NULL: none yet */
-    bh_ns at;                           /* monotonic */
-    struct bh_device_activity activity; /* between it and the one before */
+    nvmlGpmSample_t sample;                     /* NULL: none yet */
+    bh_ns at;                                   /* monotonic */
+    struct bh_device_activity activity;         /* between it and the one before */
+    uint64_t transmit_bytes_s, receive_bytes_s; /* of PCIe, likewise */
 };
 
 struct bh_nvml {
@@ -79,10 +80,18 @@ void bh_nvml_profile_name(uint32_t number, const nvmlGpuInstanceProfileInfo_t *p
 extern const struct bh_device_activity bh_nvml_no_activity;
 struct bh_device_activity bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi);
 
+/* The rates of PCIe between those samples of the GPU; unchanged where they are not known. */
+void bh_nvml_activity_pcie(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
+                           uint64_t *ret_transmit_bytes_s, uint64_t *ret_receive_bytes_s);
+
 /* Give samples back: the driver may take an instance or a GPU as in use while it is watched, and
  * the next instance of that number is another one. */
 void bh_nvml_activity_forget(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi);
 void bh_nvml_activity_forget_gpu(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu);
+
+/* nvml_memory.c: the memory of a GPU, or that of a MIG device; a library without the newer call says nothing
+ * reserved. */
+nvmlReturn_t bh_nvml_memory(struct bh_nvml *nvml, nvmlDevice_t handle, nvmlMemory_v2_t *ret_memory);
 
 /* nvml_scan.c */
 bh_rc bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
@@ -120,6 +129,12 @@ bh_rc bh_nvml_processes(void *self, const char *gpu, struct bh_arena *arena,
 bh_rc bh_nvml_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
                    struct bh_err *err);
 bh_rc bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err);
+
+/* nvml_sensors.c */
+bh_rc bh_nvml_sensors(void *self, const char *gpu, struct bh_device_sensors *ret_sensors, struct bh_err *err);
+
+/* A field's value, whatever type it has. */
+unsigned long long bh_nvml_field_number(const nvmlFieldValue_t *value);
 
 /* nvml_health.c */
 bh_rc bh_nvml_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err);

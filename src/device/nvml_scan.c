@@ -36,24 +36,28 @@ nvml_scan_identify(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_g
     return result;
 }
 
+/* Nothing was measured yet. */
+static void
+scan_forget(struct bh_device_gpu *gpu)
+{
+    gpu->temperature_c = gpu->power_mw = BH_DEVICE_UNKNOWN;
+    gpu->memory_used_mib = gpu->ecc_uncorrected = BH_DEVICE_UNKNOWN_64;
+    gpu->utilisation = 255;
+    gpu->activity = bh_nvml_no_activity;
+}
+
 static nvmlReturn_t
 scan_measure_memory(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
 {
-    nvmlMemory_v2_t memory = { .version = nvmlMemory_v2_t_WORD };
-    nvmlMemory_t older = { 0 };
-    nvmlReturn_t result = nvml_call(nvml, memory_v2, handle, &memory);
+    nvmlMemory_v2_t memory = { 0 };
+    nvmlReturn_t result = bh_nvml_memory(nvml, handle, &memory);
 
-    if (result != NVML_SUCCESS) {
-        result = nvml_call(nvml, memory, handle, &older);
-        memory.total = older.total;
-        memory.used = older.used;
-    }
     gpu->memory_mib = (uint32_t)(memory.total >> 20);
-    gpu->memory_used_mib = memory.used >> 20;
+    if (result == NVML_SUCCESS)
+        gpu->memory_used_mib = memory.used >> 20;
     return result;
 }
 
-/* Sensors: what a board does not have reads as 0, or 255 for the utilisation. */
 static nvmlReturn_t
 nvml_scan_measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
 {
@@ -62,7 +66,6 @@ nvml_scan_measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gp
     nvmlUtilization_t rates = { 0 };
     nvmlReturn_t result = scan_measure_memory(nvml, handle, gpu);
 
-    gpu->utilisation = 255;
     if (bh_nvml_lost(result))
         return result;
     if (nvml_call(nvml, temperature, handle, NVML_TEMPERATURE_GPU, &number) == NVML_SUCCESS)
@@ -120,10 +123,10 @@ scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory, s
     bh_rc rc;
 
     gpu->index = index;
+    scan_forget(gpu);
     result = nvml_read_gpu(nvml, index, &parent.handle, gpu);
     gpu->lost = bh_nvml_lost(result);
     nvml_scan_remember(nvml, gpu);
-    gpu->activity = bh_nvml_no_activity;
     if (gpu->lost)
         return BH_OK;
     if (result != NVML_SUCCESS)

@@ -22,24 +22,40 @@ struct bh_device_activity {
 };
 
 #define BH_DEVICE_UNKNOWN UINT32_MAX
+#define BH_DEVICE_UNKNOWN_64 UINT64_MAX
 
 struct bh_device_instance {
     char gpu[48], uuid[48]; /* parent GPU; "MIG-..." */
     char profile[24];
     uint32_t start, size; /* memory units */
     uint32_t gi, ci;
-    uint32_t memory_mib;
-    uint32_t gi_minor, ci_minor; /* /dev/nvidia-caps/nvidia-cap<minor> */
-    uint32_t busy_bp;            /* as in bh_device_activity, of its GPU instance */
+    uint32_t memory_mib, memory_used_mib; /* used: BH_DEVICE_UNKNOWN without a compute instance */
+    uint32_t gi_minor, ci_minor;          /* /dev/nvidia-caps/nvidia-cap<minor> */
+    struct bh_device_activity activity;   /* of its GPU instance */
 };
 
 struct bh_device_gpu {
     char uuid[48], pci[20], product[64];
     uint32_t index, minor, memory_mib;
     bool mig_capable, mig_enabled, lost;
-    uint32_t temperature_c, power_mw, utilisation; /* 255: not known */
+    uint32_t temperature_c, power_mw;
+    uint32_t utilisation; /* %, or 255: not known */
     uint64_t memory_used_mib, ecc_uncorrected;
-    struct bh_device_activity activity; /* BH_DEVICE_UNKNOWN: not known (yet) */
+    struct bh_device_activity activity;
+}; /* what the board or the driver does not say is BH_DEVICE_UNKNOWN or BH_DEVICE_UNKNOWN_64 */
+
+/* What is read of a GPU for its samples alone, because it costs the driver more; likewise unknown. */
+struct bh_device_sensors {
+    char gpu[48];
+    uint32_t sm_clock_mhz, memory_clock_mhz, memory_temperature_c;
+    uint32_t memory_percent, encoder_percent, decoder_percent; /* of the time; none in MIG mode */
+    uint32_t reserved_mib;                                     /* of its memory, by the driver */
+    uint32_t vgpu_licensed;                                    /* 0 or 1 */
+    uint32_t remap_failed;                                     /* 0 or 1; rows: not while it has instances */
+    uint64_t remapped_uncorrectable, remapped_correctable, pcie_replays;
+    uint64_t energy_mj;                                   /* since the driver was loaded */
+    uint64_t nvlink_kib;                                  /* sent and received, all links, likewise */
+    uint64_t pcie_transmit_bytes_s, pcie_receive_bytes_s; /* by GPM; before Hopper of a moment */
 };
 
 struct bh_inventory {
@@ -48,6 +64,8 @@ struct bh_inventory {
     uint32_t gpu_count;
     struct bh_device_instance *instances;
     uint32_t instance_count;
+    struct bh_device_sensors *sensors; /* of a scan for samples; GPUs that are lost are left out */
+    uint32_t sensor_count;
 };
 
 struct bh_device_process {
@@ -108,6 +126,8 @@ struct bh_device_ops {
      * seconds or so.  BH_UNAVAILABLE: it samples no processes, as in MIG mode. */
     bh_rc (*busy)(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
                   struct bh_err *err);
+    /* Just after a scan, from which it takes the rates of PCIe where GPM has them. */
+    bh_rc (*sensors)(void *self, const char *gpu, struct bh_device_sensors *ret_sensors, struct bh_err *err);
     /* BH_NOT_FOUND: it has fallen off the bus. */
     bh_rc (*health)(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err);
     /* BH_TIMEOUT: nothing happened within `wait`. */

@@ -59,6 +59,12 @@ struct bh_job_change {
     int32_t exit_status; /* -1 while it has none */
 };
 
+/* How many jobs of a tenant wait for one reason. */
+struct bh_reason_row {
+    uint32_t tenant_id, jobs;
+    const char *reason;
+};
+
 /* Which jobs to list; zero or NULL fields do not filter. */
 struct bh_job_filter {
     const uint32_t *tenants; /* only these tenants */
@@ -158,6 +164,7 @@ struct bh_reply_row {
 /* Called once for each row, in order; false stops the walk.  A sink calls nothing of the store: a back
  * end may hold a lock, or a connection, until the walk is over. */
 typedef bool (*bh_job_sink)(void *self, const struct bh_job_row *row);
+typedef bool (*bh_reason_sink)(void *self, const struct bh_reason_row *row);
 typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_t length);
 typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
 typedef bool (*bh_text_sink)(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
@@ -252,6 +259,9 @@ struct bh_store_ops {
      * 100,000. */
     bh_rc (*count_jobs)(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                         struct bh_err *err);
+    /* Jobs that have not ended and are in that state, ascending by tenant and reason. */
+    bh_rc (*count_reasons)(void *self, const char *state, bh_reason_sink sink, void *sink_self,
+                           struct bh_err *err);
     /* Records first .. last inclusive, ascending; those that were pruned are passed over. */
     bh_rc (*list_records)(void *self, uint64_t first, uint64_t last, bh_record_sink sink, void *sink_self,
                           struct bh_err *err);

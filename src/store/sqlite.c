@@ -207,6 +207,7 @@ static const struct bh_store_ops sqlite_ops = {
     .list_records = bh_sqlite_list_records,
     .list_hashes = bh_sqlite_list_hashes,
     .last_record = bh_sqlite_last_record,
+    .count_reasons = bh_sqlite_count_reasons,
     .count_texts = bh_sqlite_count_texts,
     .list_texts = bh_sqlite_list_texts,
     .list_names = bh_sqlite_list_names,

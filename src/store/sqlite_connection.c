@@ -61,6 +61,8 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
     [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",
     [BH_SQL_COUNT_TEXTS] = "SELECT coalesce(sum(bytes), 0) FROM texts WHERE tenant_id = ? AND tenant_id > 0",
+    [BH_SQL_COUNT_REASONS] = "SELECT tenant_id, reason, count(*) FROM jobs WHERE ended = 0 AND state = ? "
+                             "GROUP BY tenant_id, reason ORDER BY tenant_id, reason",
     [BH_SQL_LIST_TEXTS] = "SELECT id, digest, text FROM texts WHERE id > ? ORDER BY id",
     [BH_SQL_GET_JOB] = "SELECT " BH_SQLITE_JOB_COLUMNS ", ended FROM jobs WHERE job = ?",
     [BH_SQL_GET_REPLY] = "SELECT request, status, body, at_ns FROM replies "

@@ -41,6 +41,7 @@ enum bh_sql_statement {
     BH_SQL_GET_TEXT,
     BH_SQL_COUNT_TEXTS,
     BH_SQL_LIST_TEXTS,
+    BH_SQL_COUNT_REASONS,
     BH_SQL_GET_JOB,
     BH_SQL_GET_REPLY,
     BH_SQL_LIST_RECORDS,
@@ -267,6 +268,8 @@ bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void 
                             struct bh_err *err);
 bh_rc bh_sqlite_count_rows(void *self, enum bh_store_numbered table, uint64_t *ret_count, struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
+bh_rc bh_sqlite_count_reasons(void *self, const char *state, bh_reason_sink sink, void *sink_self,
+                              struct bh_err *err);
 bh_rc bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err);
 bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                            struct bh_err *err);

@@ -245,6 +245,36 @@ bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struc
     return BH_OK;
 }
 
+struct read_reason_walk {
+    bh_reason_sink sink;
+    void *self;
+};
+
+static bool
+read_emit_reason(const struct bh_sql_use *use, void *context)
+{
+    const struct read_reason_walk *walk = context;
+    const struct bh_reason_row row = { .tenant_id = (uint32_t)bh_sql_u64(use, 0),
+                                       .reason = bh_sql_text(use, 1),
+                                       .jobs = (uint32_t)bh_sql_u64(use, 2) };
+
+    return walk->sink(walk->self, &row);
+}
+
+bh_rc
+bh_sqlite_count_reasons(void *self, const char *state, bh_reason_sink sink, void *sink_self,
+                        struct bh_err *err)
+{
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    struct read_reason_walk walk = { sink, sink_self };
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_COUNT_REASONS, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_text(&query.use, state);
+    return read_query_each(&query, read_emit_reason, &walk, err);
+}
+
 struct read_text_walk {
     bh_text_sink sink;
     void *self;

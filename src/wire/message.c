@@ -210,28 +210,28 @@ static const struct bh_field stream_fields[] = {
 
 static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, allowed, BH_FIELD_BOOL),
-    BH_F(struct bh_msg_gpu, busy_bp, BH_FIELD_U32),
-    BH_F(struct bh_msg_gpu, dram_bp, BH_FIELD_U32),
-    BH_F(struct bh_msg_gpu, ecc_uncorrected, BH_FIELD_U64),
+    BH_F(struct bh_msg_gpu, busy_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_gpu, dram_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_gpu, ecc_uncorrected, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
     BH_F_ENUM(struct bh_msg_gpu, fault, fault_names),
     BH_F(struct bh_msg_gpu, fence_why, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, foreign, BH_FIELD_BOOL),
     BH_F(struct bh_msg_gpu, index, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, memory_mib, BH_FIELD_U32),
-    BH_F(struct bh_msg_gpu, memory_used_mib, BH_FIELD_U64),
+    BH_F(struct bh_msg_gpu, memory_used_mib, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
     BH_F(struct bh_msg_gpu, mig_capable, BH_FIELD_BOOL),
     BH_F(struct bh_msg_gpu, mig_enabled, BH_FIELD_BOOL),
     BH_F(struct bh_msg_gpu, minor, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, model, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, numa, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, pci, BH_FIELD_STR),
-    BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
     BH_F(struct bh_msg_gpu, product, BH_FIELD_STR),
-    BH_F(struct bh_msg_gpu, sm_bp, BH_FIELD_U32),
-    BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32),
-    BH_F(struct bh_msg_gpu, tensor_bp, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, sm_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_gpu, tensor_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
     BH_F_AS(struct bh_msg_gpu, last_error, "trouble", BH_FIELD_STR),
-    BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_msg_gpu, uuid, BH_FIELD_STR),
 };
 static const struct bh_fields gpu = BH_FIELDS("gpu", struct bh_msg_gpu, gpu_fields);
@@ -333,7 +333,7 @@ static const struct bh_field ended_fields[] = {
 static const struct bh_field sample_fields[] = {
     BH_F(struct bh_msg_sample, cpu_ns, BH_FIELD_U64),
     BH_F(struct bh_msg_sample, gpu_memory_mib, BH_FIELD_U64),
-    BH_F(struct bh_msg_sample, gpu_utilisation, BH_FIELD_U32),
+    BH_F(struct bh_msg_sample, gpu_utilisation, BH_FIELD_U32, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_msg_sample, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_sample, memory_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_sample, share_cap_bytes, BH_FIELD_U64),
@@ -345,11 +345,57 @@ static const struct bh_field sample_fields[] = {
 };
 static const struct bh_fields sample = BH_FIELDS("sample", struct bh_msg_sample, sample_fields);
 
+/* A number that is not known is left out of the JSON; 0 is written. */
+static const struct bh_field instance_fields[] = {
+    BH_F(struct bh_msg_instance, busy_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_instance, dram_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_instance, gi, BH_FIELD_U32),
+    BH_F(struct bh_msg_instance, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_instance, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_msg_instance, memory_used_mib, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_instance, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_instance, profile, BH_FIELD_STR),
+    BH_F(struct bh_msg_instance, sm_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_instance, tensor_bp, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+};
+static const struct bh_fields instance = BH_FIELDS("instance", struct bh_msg_instance, instance_fields);
+
+static const struct bh_field sensors_fields[] = {
+    BH_F(struct bh_msg_sensors, decoder_percent, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, encoder_percent, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, energy_mj, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_sensors, memory_clock_mhz, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, memory_percent, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, memory_temperature_c, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, nvlink_kib, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, pcie_receive_bytes_s, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, pcie_replays, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, pcie_transmit_bytes_s, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, remap_failed, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, remapped_correctable, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, remapped_uncorrectable, BH_FIELD_U64, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, reserved_mib, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, sm_clock_mhz, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+    BH_F(struct bh_msg_sensors, vgpu_licensed, BH_FIELD_U32, .flags = BH_FIELD_NULLABLE),
+};
+static const struct bh_fields sensors = BH_FIELDS("sensors", struct bh_msg_sensors, sensors_fields);
+
+static const struct bh_field xid_count_fields[] = {
+    BH_F(struct bh_msg_xid_count, count, BH_FIELD_U32),
+    BH_F(struct bh_msg_xid_count, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_xid_count, xid, BH_FIELD_U32),
+};
+static const struct bh_fields xid_count = BH_FIELDS("xid_count", struct bh_msg_xid_count, xid_count_fields);
+
 static const struct bh_field samples_fields[] = {
     BH_F(struct bh_msg_samples, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_samples, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_msg_samples, instances, BH_FIELD_LIST, .of = &instance, .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample, .max = BH_WIRE_RETAIN_MAX),
+    BH_F(struct bh_msg_samples, sensors, BH_FIELD_LIST, .of = &sensors),
     BH_F_AS(struct bh_msg_samples, isolation, "walls", BH_FIELD_STRUCT, .of = &isolation),
+    BH_F(struct bh_msg_samples, xids, BH_FIELD_LIST, .of = &xid_count, .max = BH_WIRE_RETAIN_MAX),
 };
 
 static const struct bh_field traffic_item_fields[] = {

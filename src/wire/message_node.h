@@ -3,6 +3,7 @@
 
 #include "wire/message.h"
 #include "wire/isolation.h"
+#include "wire/samples.h"
 
 /* What bulkhead-node says to bulkheadd: the other half of wire/message.h, which includes this. */
 enum bh_fault {
@@ -24,10 +25,10 @@ struct bh_msg_gpu {
     uint32_t fault;                         /* enum bh_fault */
     char fence_why[200]; /* why nothing new may be placed on it; "": nothing the node knows */
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
-    uint32_t busy_bp, sm_bp, tensor_bp, dram_bp;   /* of 10,000, by GPM; more: unknown */
-    uint64_t memory_used_mib, ecc_uncorrected;
-    uint32_t numa;                     /* number of its NUMA node + 1; 0 unknown */
-    char last_error[BH_GPU_ERROR_MAX]; /* why the last change of it failed; "": it did not */
+    uint32_t busy_bp, sm_bp, tensor_bp, dram_bp;   /* of 10,000, by GPM */
+    uint64_t memory_used_mib, ecc_uncorrected;     /* BH_UNSET, as of the two lines above: unknown */
+    uint32_t numa;                                 /* number of its NUMA node + 1; 0 unknown */
+    char last_error[BH_GPU_ERROR_MAX];             /* why the last change of it failed; "": it did not */
 };
 
 /* A kind of isolation that this node was probed for and does not offer. */
@@ -94,19 +95,6 @@ struct bh_msg_ended {
     bool unasked;              /* the node had sent it no signal: the end is its own */
     char why[200];
     struct bh_msg_carried carried;
-};
-
-struct bh_msg_sample {
-    uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
-    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_slice_ns; /* 0: no share */
-    uint32_t gpu_utilisation, share_permille, share_promised; /* % or 255 unknown; of its turns */
-};
-
-/* Every few seconds while jobs run; lost samples are not repeated. */
-struct bh_msg_samples {
-    uint64_t at_ns;
-    struct bh_list gpus, samples; /* bh_msg_gpu, bh_msg_sample */
-    struct bh_msg_isolation isolation;
 };
 
 /* What a job sent and received, as it sees it, since it was started. */

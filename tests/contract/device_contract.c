@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -235,7 +236,7 @@ check_carve(struct fixture *f, const struct bh_device_gpu *gpu, size_t row, uint
     found = scanned(f);
     BH_CHECK_EQ(name, found.instance_count, 1);
     if (found.instance_count == 1) {
-        found.instances[0].busy_bp = made.busy_bp; /* sampled since */
+        found.instances[0].activity = made.activity; /* sampled since */
         BH_CHECK_EQ("as scanned", memcmp(&found.instances[0], &made, sizeof made), 0);
     }
     BH_CHECK_EQ(name, destroy(f, gpu->uuid, made.gi), BH_OK);
@@ -381,7 +382,8 @@ test_in_use(void **state)
     BH_CHECK_EQ("in use", destroy(&f, gpu, made.gi), BH_CONFLICT);
     BH_CHECK_STR("by whom", f.err.hint, name);
     found = scanned(&f);
-    found.instances[0].busy_bp = made.busy_bp;
+    found.instances[0].activity = made.activity;
+    found.instances[0].memory_used_mib = made.memory_used_mib;
     BH_CHECK_EQ("intact", memcmp(&found.instances[0], &made, sizeof made), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -412,19 +414,48 @@ test_activity(void **state)
     for (int turn = 0; turn < 400; turn++) {
         bh_arena_reset(f.arena);
         found = scanned(&f);
-        if (found.instances[0].busy_bp - 1 < 10000)
+        if (found.instances[0].activity.busy_bp - 1 < 10000)
             break;
         bh_time_sleep(20 * BH_NS_PER_MS);
     }
-    BH_CHECK("the instance", found.instances[0].busy_bp - 1 < 10000);
+    BH_CHECK("the instance", found.instances[0].activity.busy_bp - 1 < 10000);
+    BH_CHECK("its tensor pipes", found.instances[0].activity.tensor_bp <= 2500);
+    BH_CHECK("its memory", found.instances[0].memory_used_mib - 1 < 8);
     BH_CHECK("its GPU", found.gpus[0].activity.busy_bp <= 10000);
-    BH_CHECK_EQ("what the board has not", found.gpus[0].activity.tensor_bp, BH_DEVICE_UNKNOWN);
     BH_CHECK_EQ("before Hopper", found.gpus[1].activity.busy_bp, BH_DEVICE_UNKNOWN);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     BH_CHECK_EQ("destroyed", destroy(&f, found.gpus[0].uuid, found.instances[0].gi), BH_OK);
     BH_CHECK_EQ("another", carve(&f, found.gpus[0].uuid, "1g.10gb", 0), BH_OK);
-    BH_CHECK_EQ("begins anew", scanned(&f).instances[0].busy_bp, BH_DEVICE_UNKNOWN);
+    BH_CHECK_EQ("begins anew", scanned(&f).instances[0].activity.busy_bp, BH_DEVICE_UNKNOWN);
+    server_end(&f);
+}
+
+/* What the driver gives is there, 0 included, and what it does not is unknown, never 0: in MIG mode the use
+ * of the whole GPU, and rows while instances are on it. */
+static void
+test_sensors(void **state)
+{
+    struct fixture f = server("node: 1x H100-80GB mig=on driver=580.159.03 seed=7\n"
+                              "node: 1x A100-40GB\n");
+    struct bh_inventory found = scanned(&f);
+    struct bh_device_sensors whole = { .gpu = "" }, divided = { .gpu = "" };
+
+    assert_int_equal(carve(&f, found.gpus[0].uuid, "1g.10gb", 0), BH_OK);
+    BH_CHECK_EQ("MIG", f.device.ops->sensors(f.device.self, found.gpus[0].uuid, &divided, &f.err), BH_OK);
+    BH_CHECK_EQ("whole", f.device.ops->sensors(f.device.self, found.gpus[1].uuid, &whole, &f.err), BH_OK);
+    BH_CHECK_EQ("SM clock at rest", whole.sm_clock_mhz, 345);
+    BH_CHECK_EQ("memory clock", whole.memory_clock_mhz, 2619);
+    BH_CHECK("memory temperature", whole.memory_temperature_c >= 38 && whole.memory_temperature_c < 90);
+    BH_CHECK_EQ("use", whole.memory_percent + whole.encoder_percent + whole.decoder_percent, 0);
+    BH_CHECK_EQ("reserved, licensed, no rows", whole.reserved_mib + whole.vgpu_licensed + whole.remap_failed,
+                0);
+    BH_CHECK_EQ("rows", whole.remapped_uncorrectable + whole.remapped_correctable, 0);
+    BH_CHECK_EQ("PCIe", whole.pcie_replays + whole.pcie_transmit_bytes_s + whole.pcie_receive_bytes_s, 0);
+    BH_CHECK("NVLink, energy", whole.nvlink_kib == 0 && whole.energy_mj < BH_DEVICE_UNKNOWN_64);
+    BH_CHECK_EQ("in MIG mode", divided.memory_percent & divided.remap_failed, BH_DEVICE_UNKNOWN);
+    BH_CHECK_EQ("no such GPU", f.device.ops->sensors(f.device.self, "GPU-none", &whole, &f.err),
+                BH_NOT_FOUND);
     server_end(&f);
 }
 
@@ -662,6 +693,7 @@ test_real_activity(void **state)
 {
     struct fixture f = device_open();
     struct bh_inventory found = scanned(&f);
+    struct bh_device_sensors read = { .gpu = "" };
 
     bh_time_sleep(BH_NS_PER_S);
     found = scanned(&f);
@@ -675,6 +707,10 @@ test_real_activity(void **state)
         for (size_t n = 0; n < BH_COUNT(parts); n++)
             BH_CHECK("a part, or unknown", parts[n] <= 10000 || parts[n] == BH_DEVICE_UNKNOWN);
         BH_CHECK("Hopper has it", !strstr(found.gpus[i].product, " H") || parts[0] != BH_DEVICE_UNKNOWN);
+        BH_CHECK_EQ("sensors", f.device.ops->sensors(f.device.self, found.gpus[i].uuid, &read, &f.err),
+                    BH_OK);
+        printf("# %u MHz, energy %" PRIu64 " mJ, PCIe %" PRIu64 " B/s, license %d\n", read.sm_clock_mhz,
+               read.energy_mj, read.pcie_transmit_bytes_s, (int)read.vgpu_licensed);
     }
     device_close(&f);
     BH_CHECK_DONE();
@@ -720,7 +756,7 @@ static const struct CMUnitTest sim_tests[] = {
     cmocka_unit_test(test_scan),      cmocka_unit_test(test_carve_all), cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_set_mig),   cmocka_unit_test(test_half_made), cmocka_unit_test(test_in_use),
     cmocka_unit_test(test_lost),      cmocka_unit_test(test_events),    cmocka_unit_test(test_minors),
-    cmocka_unit_test(test_no_driver), cmocka_unit_test(test_activity),
+    cmocka_unit_test(test_no_driver), cmocka_unit_test(test_activity),  cmocka_unit_test(test_sensors),
 };
 
 /* Only where a child is what hangs. */

@@ -35,6 +35,7 @@ put_many(struct fixture *f, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         struct bh_job_row row = bh_contract_job_row(1 + i * 7919 % count);
 
+        row.reason = row.job % 5 == 0 ? "no_capacity" : "behind";
         MUST(f, put_job, &row);
     }
     commit(f);
@@ -264,6 +265,46 @@ bh_contract_lists_jobs(void **state)
         BH_CHECK(rows[i].name, !page.wrong);
         MUST(f, count_jobs, &filter, &count);
         BH_CHECK_EQ("none after the last", count, 0);
+    }
+    BH_CHECK_DONE();
+}
+
+struct reason_sums {
+    uint32_t jobs, last_tenant;
+    char last_reason[32];
+    bool wrong;
+};
+
+/* Ascending, each pair once, and as many jobs as the filter of that state lists. */
+static bool
+sum_reason(void *self, const struct bh_reason_row *row)
+{
+    struct reason_sums *sums = self;
+
+    sums->wrong |= row->jobs == 0 || row->tenant_id < sums->last_tenant
+                   || (row->tenant_id == sums->last_tenant && strcmp(row->reason, sums->last_reason) <= 0);
+    sums->jobs += row->jobs;
+    sums->last_tenant = row->tenant_id;
+    snprintf(sums->last_reason, sizeof sums->last_reason, "%s", row->reason);
+    return true;
+}
+
+void
+bh_contract_counts_reasons(void **state)
+{
+    static const char *const states[] = { "held", "running", "it's" };
+    struct fixture *f = *state;
+
+    put_many(f, 1000);
+    for (size_t i = 0; i < BH_COUNT(states); i++) {
+        const struct bh_job_filter filter = { .state = states[i], .active_only = true };
+        struct reason_sums sums = { .last_reason = "" };
+        uint64_t count;
+
+        MUST(f, count_jobs, &filter, &count);
+        MUST(f, count_reasons, states[i], sum_reason, &sums);
+        BH_CHECK_EQ(states[i], sums.jobs, count);
+        BH_CHECK(states[i], !sums.wrong);
     }
     BH_CHECK_DONE();
 }

@@ -4,6 +4,7 @@ import http.client
 import pathlib
 import re
 import ssl
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,7 +65,7 @@ def numbers(site):
     equal("not on the page", [name for name in re.findall(r"^# TYPE (\S+)", printed, re.M) if f"| `{name}` |" not in page], [])
     site.cli("alice", "cancel", "1", check=0)
     site.await_state(1, "cancelled")
-    equal("gone with the job", [key for key in scrape(site, "erin") if ("job", "1") in key[1]], [])
+    equal("gone with the job", [key for key in scrape(site, "erin") if ("job_id", "1") in key[1]], [])
 
 
 @tap.test(topology="1x H100-80GB", daemon_conf=f"https_port = {PORT}")
@@ -75,6 +76,7 @@ def who(site):
     equal("alice", tenants(scrape(site, "alice")), {"acme/vision/train", "acme/vision/batch"})
     equal("bob", tenants(scrape(site, "bob")), {"acme/speech/asr"})
     equal("bob's devices", [name for name, labels in scrape(site, "bob") if ("tenant", "acme/speech/asr") not in labels], [])
+    equal("alice's devices", {labels for name, labels in scrape(site, "alice") if name.startswith("DCGM") and ("job_id", "1") not in labels}, set())
     token = site.client("erin").post("/v1/tokens", {"principal": "alice", "scopes": "metrics.view"})["token"]
     context = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
     context.check_hostname = False
@@ -91,6 +93,42 @@ def who(site):
     status, _, text = site.client("erin").exchange("GET", "/metrics", headers={"Authorization": f"Bearer {other}"})
     equal("another scope", status, 403)
     contains("and what is missing", text, "metrics.view")
+
+
+def mapping(site):
+    """{file: [job]} of the folder that a dcgm-exporter reads."""
+    folder = site.dir / "mapping"
+    return {file.name: [int(line) for line in file.read_text().split()] for file in folder.iterdir() if not file.name.endswith(".new")}
+
+
+@tap.test(topology="2x H100-80GB")
+def job_mapping(site):
+    "files for an exporter beside the node name the jobs on each GPU and instance, and go when they are free"
+    small = site.submit("sleep", "600", tenant="acme/vision/batch", client=site.client("alice"))
+    large = site.submit("sleep", "600", tenant="acme/vision/train", sku="large", client=site.client("alice"))
+    for job in (small, large):
+        site.await_state(job, "running")
+    gpus = {gpu["index"]: gpu for gpu in site.client("erin").get("/v1/gpus")["items"]}
+    on = {part["job"]: index for index, gpu in gpus.items() for part in gpu["partitions"] if part.get("job")}
+    text = site.until(lambda: (lambda said: f'job_id="{small}"' in said and "GPU_I_ID" in said and said)(site.cli("erin", "metrics").stdout), what="a sample")
+    gi = re.search(rf'^DCGM_FI_DEV_FB_USED{{gpu="{on[small]}",.*GPU_I_ID="(\d+)".*job_id="{small}"', text, re.M).group(1)
+    wanted = {f"{on[small]}.{gi}": [small], str(on[large]): [large]}
+    site.until(lambda: mapping(site) == wanted, what=f"{wanted}")
+    (site.dir / "mapping/3.9").write_text("99\n")  # of before a crash
+    for job in (small, large):
+        site.cli("alice", "cancel", str(job), check=0)
+    site.until(lambda: not mapping(site), what="an empty folder")
+
+
+@tap.test(topology="1x H100-80GB")
+def xids(site):
+    "an XID is counted by its number within the window"
+    simctl = [site.program("bulkhead-simctl"), "--state", str(site.sim)]
+    for _ in range(2):
+        subprocess.run([*simctl, "xid", "0", "13"], check=True, stdout=subprocess.DEVNULL)
+    found = site.until(lambda: [(dict(labels), value) for (name, labels), value in scrape(site, "erin").items()
+                                if name == "DCGM_EXP_XID_ERRORS_COUNT" and value == 2], what="a count of two")
+    equal("labels", [(labels["gpu"], labels["xid"], labels["window_size_in_ms"]) for labels, _ in found], [("0", "13", "300000")])
 
 
 tap.main()

@@ -355,6 +355,54 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
     return BH_OK;
 }
 
+/* Rows come by jobs: those of one tenant and reason are summed in a table that grows. */
+struct memory_reason_walk {
+    const char *state;
+    struct bh_reason_row rows[64];
+    uint32_t count;
+};
+
+static bool
+memory_take_reason(const void *row, void *context)
+{
+    struct memory_reason_walk *walk = context;
+    const struct bh_job_row *job = row;
+    uint32_t at = 0;
+
+    if (job->ended_ns || strcmp(job->state, walk->state) != 0)
+        return true;
+    while (at < walk->count
+           && (walk->rows[at].tenant_id != job->tenant_id || strcmp(walk->rows[at].reason, job->reason) != 0))
+        at++;
+    BH_ASSERT(at < BH_COUNT(walk->rows));
+    if (at == walk->count)
+        walk->rows[walk->count++] = (struct bh_reason_row){ job->tenant_id, 0, job->reason };
+    walk->rows[at].jobs++;
+    return true;
+}
+
+static int
+memory_compare_reasons(const void *a, const void *b)
+{
+    const struct bh_reason_row *left = a, *right = b;
+    int tenants = (left->tenant_id > right->tenant_id) - (left->tenant_id < right->tenant_id);
+
+    return tenants ? tenants : strcmp(left->reason, right->reason);
+}
+
+static bh_rc
+memory_count_reasons(void *self, const char *state, bh_reason_sink sink, void *sink_self, struct bh_err *err)
+{
+    struct memory_reason_walk walk = { .state = state };
+
+    bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, memory_take_reason, &walk);
+    if (walk.count)
+        qsort(walk.rows, walk.count, sizeof *walk.rows, memory_compare_reasons);
+    for (uint32_t i = 0; i < walk.count && sink(sink_self, &walk.rows[i]); i++)
+        continue;
+    return BH_OK;
+}
+
 static bh_rc
 memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err)
 {
@@ -688,6 +736,7 @@ static const struct bh_store_ops memory_ops = {
     .list_records = memory_list_records,
     .list_hashes = memory_list_hashes,
     .last_record = memory_last_record,
+    .count_reasons = memory_count_reasons,
     .count_texts = memory_count_texts,
     .list_texts = memory_list_texts,
     .list_names = memory_list_names,

@@ -363,6 +363,7 @@ tools_dir = {self.bin.parent}/tools
 shim_dir = {self.bin.parent}/shim
 cgroup_parent = /{self.group}
 sample_interval_ms = 500
+hpc_job_mapping_dir = {self.dir}/mapping
 {"" if "verify_at" in self.node_extra or "verify_sample" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}
 {self.patience()}
 {self.node_extra}""")

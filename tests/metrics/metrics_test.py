@@ -11,7 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from report import Report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROW = re.compile(r'^BH_METRIC\((\w+), +"([^"]*)", +(\w+), +"([^"]*)", +(\w+), +"([^"]*)", +"([^"]*)"\)$', re.M)
+ROW = re.compile(r'^BH_METRIC\((\w+), +"([^"]*)", +(\w+), +"([^"]*)", +(\w+), +(BH_DEVICE_LABELS(?: "[^"]*")?|"[^"]*"), +"([^"]*)"\)$', re.M)
+DEVICE = re.compile(r'define BH_DEVICE_LABELS[\s\\\\]*"([^"]*)"')
 HEAD = "# HELP a b\n# TYPE a gauge\n"
 OPEN = "# HELP a b\n# TYPE a counter\n"
 WRONG = [("no newline", HEAD + "a 1", False), ("empty line", HEAD + "\na 1\n", False), ("no type", "# HELP a b\na 1\n", False),
@@ -43,6 +44,12 @@ def accepted(text, open_metrics):
     return True
 
 
+def shown(text):
+    """Labels as the page has them: those of devices stand in a table of their own there."""
+    words = text.replace('"', "").split()
+    return " ".join("device" if word == "BH_DEVICE_LABELS" else f"`{word}`" for word in words)
+
+
 def main():
     table = (ROOT / "tables/metrics.tbl").read_text()
     rows = ROW.findall(table)
@@ -55,13 +62,16 @@ def main():
     check("the golden text has the table's families", [n for n, f in families.items() if wanted.get(n) != (f["TYPE"], f["HELP"])])
     check("in the table's order", [] if list(families) == [n for n in wanted if n in families] else list(families))
     check("all but those that need more than a fixture", sorted(set(wanted) - set(families) - {"bulkhead_audit_checkpoint_age_seconds"}))
-    labels = {name: labels.split() for _, name, _, _, _, labels, _ in rows}
+    device = DEVICE.search((ROOT / "src/api/metrics/exposition.h").read_text()).group(1)
+    labels = {name: text.replace("BH_DEVICE_LABELS", device).replace('"', "").split() for _, name, _, _, _, text, _ in rows}
     check("with its labels, in order", [n for n, f in families.items() for _, given, _ in f["samples"]
                                         if n != "bulkhead_commit_seconds" and list(given) != [x for x in labels[n] if x in given]])
     page = (ROOT / "docs/metrics.md").read_text()
     lines = re.findall(r"^\| `(\w+)` \| (\w+) \| ([^|]*?) \| ([^|]*?) \|$", page, re.M)
-    said = [(name, kind.lower(), " ".join(f"`{x}`" for x in labels.split()), text) for _, name, kind, _, _, labels, text in rows]
+    said = [(name, kind.lower(), shown(text), what) for _, name, kind, _, _, text, what in rows]
     check("docs/metrics.md says the same of each", [row[0] for row in set(said) ^ set(lines)])
+    described = re.findall(r"^\| `(\w+)` \| [^|]* \|$", page.split("## Devices")[1].split("\n## ")[0], re.M)
+    check("and of each label of devices", [] if described == device.split() else [described])
     return Report(len(results)).rows(results).close()
 
 

@@ -11,8 +11,8 @@ enum { BH_TALLY_METHODS = 4, BH_TALLY_RESULTS = 5 }; /* of scrubs, as in wire/me
  * allow for counters that begin again.  A flat table, so that it is added and copied as one. */
 enum bh_tally {
     BH_TALLY_SCRUBS,                                                           /* by method and result */
-    BH_TALLY_VERDICTS = BH_TALLY_SCRUBS + BH_TALLY_METHODS * BH_TALLY_RESULTS, /* broken, held,
-                                                                                         unfinished */
+    BH_TALLY_VERDICTS = BH_TALLY_SCRUBS + BH_TALLY_METHODS * BH_TALLY_RESULTS, /* failed, passed,
+                                                                                         inconclusive */
     BH_TALLY_HEALTH = BH_TALLY_VERDICTS + 3,         /* by the health that a GPU came to */
     BH_TALLY_COMMITS = BH_TALLY_HEALTH + BH_HEALTHS, /* by what they took, a bucket each */
     BH_TALLY_COMMIT_BOUNDS = 10,

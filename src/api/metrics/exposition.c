@@ -181,6 +181,18 @@ bh_exposition_family(struct bh_exposition *x, enum bh_metric metric)
 
 /* ---- a series ---- */
 
+/* Boards of before the middle of 2026 look for Hostname. */
+static void
+exposition_put_label(struct bh_exposition *x, const char *label, size_t length)
+{
+    static const char host[] = "hostname";
+
+    if (x->host_label && length == sizeof host - 1 && memcmp(label, host, length) == 0)
+        bh_buf_puts(x->out, x->host_label);
+    else
+        bh_buf_put(x->out, label, length);
+}
+
 static void
 exposition_put_name(struct bh_exposition *x, const char *const *values)
 {
@@ -195,7 +207,9 @@ exposition_put_name(struct bh_exposition *x, const char *const *values)
 
         BH_ASSERT(i < BH_METRIC_LABELS_MAX && values);
         if (values[i] && values[i][0]) {
-            bh_buf_printf(x->out, "%c%.*s=\"", before, (int)length, label);
+            bh_buf_putc(x->out, before);
+            exposition_put_label(x, label, length);
+            bh_buf_puts(x->out, "=\"");
             exposition_put_escaped(x->out, values[i], true);
             bh_buf_putc(x->out, '"');
             before = ',';

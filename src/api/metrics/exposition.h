@@ -24,7 +24,7 @@ enum bh_metric_type {
     BH_METRIC_INFO,
     BH_METRIC_TYPES
 };
-enum bh_metric_sees { BH_METRIC_SEES_TENANT, BH_METRIC_SEES_SITE };
+enum bh_metric_sees { BH_METRIC_SEES_TENANT, BH_METRIC_SEES_SITE, BH_METRIC_SEES_HOLDER };
 
 struct bh_metric_row {
     const char *name;
@@ -35,13 +35,32 @@ struct bh_metric_row {
 };
 const struct bh_metric_row *bh_metric_get(enum bh_metric metric);
 
-enum { BH_METRIC_LABELS_MAX = 6 };
+enum { BH_METRIC_LABELS_MAX = 13 };
+
+/* Of a GPU or MIG instance, in the DCGM exporter's order; the tenant and the job that hold it last. */
+#define BH_DEVICE_LABELS                                                                                     \
+    "gpu UUID pci_bus_id device modelName GPU_I_PROFILE GPU_I_ID hostname DCGM_FI_DRIVER_VERSION tenant job_id"
+enum {
+    BH_DEVICE_LABEL_GPU,
+    BH_DEVICE_LABEL_UUID,
+    BH_DEVICE_LABEL_PCI,
+    BH_DEVICE_LABEL_DEVICE,
+    BH_DEVICE_LABEL_MODEL,
+    BH_DEVICE_LABEL_PROFILE,
+    BH_DEVICE_LABEL_INSTANCE,
+    BH_DEVICE_LABEL_HOST,
+    BH_DEVICE_LABEL_DRIVER,
+    BH_DEVICE_LABEL_TENANT,
+    BH_DEVICE_LABEL_JOB,
+    BH_DEVICE_LABELS_COUNT
+};
 
 struct bh_exposition {
     struct bh_buf *out;
     bool open_metrics;
-    enum bh_metric metric; /* of the family that is being written */
-    bool begun;            /* its first series was */
+    const char *host_label; /* how the label hostname is spelled; NULL: as in the table */
+    enum bh_metric metric;  /* of the family that is being written */
+    bool begun;             /* its first series was */
 };
 
 /* Whether the header Accept (NULL: absent) would rather have OpenMetrics than text. */

@@ -48,8 +48,10 @@ exposition_check_labels(const struct bh_metric_row *row)
     }
     BH_CHECK(row->name, count <= BH_METRIC_LABELS_MAX);
     BH_CHECK(row->name, row->type != BH_METRIC_HISTOGRAM || count == 0);
-    BH_CHECK(row->name,
-             row->sees == BH_METRIC_SEES_SITE || strncmp(row->labels, "tenant", strlen("tenant")) == 0);
+    if (row->sees == BH_METRIC_SEES_TENANT)
+        BH_CHECK(row->name, strncmp(row->labels, "tenant", strlen("tenant")) == 0);
+    BH_CHECK_EQ(row->name, row->sees == BH_METRIC_SEES_HOLDER,
+                strncmp(row->labels, BH_DEVICE_LABELS, strlen(BH_DEVICE_LABELS)) == 0);
 }
 
 static void
@@ -62,8 +64,8 @@ rows_keep_their_rules(void **state)
 
         BH_CHECK(row->name, is_name(row->name));
         BH_CHECK(row->name, row->help[0] && !strchr(row->help, '\n'));
-        BH_CHECK(row->name, ours || strncmp(row->name, "DCGM_FI_DEV_", strlen("DCGM_FI_DEV_")) == 0
-                                || strncmp(row->name, "DCGM_FI_PROF_", strlen("DCGM_FI_PROF_")) == 0);
+        BH_CHECK_EQ(row->name, !ours, row->sees == BH_METRIC_SEES_HOLDER);
+        BH_CHECK(row->name, ours || strncmp(row->name, "DCGM_", strlen("DCGM_")) == 0);
         BH_CHECK_EQ(row->name, ours && row->type == BH_METRIC_COUNTER, ours && ends_in(row->name, "_total"));
         BH_CHECK_EQ(row->name, row->type == BH_METRIC_INFO, ends_in(row->name, "_info"));
         snprintf(wanted, sizeof wanted, "_%s%s", row->unit, row->type == BH_METRIC_COUNTER ? "_total" : "");
@@ -116,6 +118,19 @@ labels_without_value_are_left_out(void **state)
         bh_exposition_u64(&x, cases[i].values, 1);
         BH_CHECK(cases[i].name, ends_in(bh_buf_text(&out), cases[i].wanted));
     }
+    BH_CHECK_DONE();
+}
+
+static void
+the_host_label_is_spelled_as_set(void **state)
+{
+    static const char *const values[] = { "GPU-a", "n1" };
+
+    exposition_begin(false);
+    x.host_label = "Hostname";
+    bh_exposition_family(&x, BH_METRIC_GPU_FENCED);
+    bh_exposition_u64(&x, values, 0);
+    BH_CHECK("spelled", ends_in(bh_buf_text(&out), "{UUID=\"GPU-a\",Hostname=\"n1\"} 0\n"));
     BH_CHECK_DONE();
 }
 
@@ -251,6 +266,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_keep_their_rules),
     cmocka_unit_test(values_are_escaped),
     cmocka_unit_test(labels_without_value_are_left_out),
+    cmocka_unit_test(the_host_label_is_spelled_as_set),
     cmocka_unit_test(fractions_are_exact),
     cmocka_unit_test(nothing_is_written_of_an_empty_family),
     cmocka_unit_test(open_metrics_names_families_its_own_way),

@@ -15,20 +15,35 @@ static bool update;
 static struct received got;
 
 /* A node whose name needs escaping; job 1 has a lease there, job 9 is unknown. */
-static const char inventory[] =
-    "{\"driver\":\"580.159.03\",\"gpus\":["
-    "{\"index\":0,\"memory_mib\":81559,\"memory_used_mib\":7,\"pci\":\"00000000:10:00.0\","
-    "\"product\":\"NVIDIA H100 80GB HBM3\",\"utilisation\":255,\"uuid\":\"GPU-a\"},"
-    "{\"dram_bp\":0,\"index\":1,\"memory_mib\":81559,\"minor\":1,\"pci\":\"00000000:20:00.0\","
-    "\"product\":\"NVIDIA H100 80GB HBM3\",\"temperature_c\":30,\"uuid\":\"GPU-b\"}],"
-    "\"node\":\"n\\\"1\\\\\\n\","
-    "\"samples\":{\"at_ns\":\"1\",\"gpus\":[{\"busy_bp\":10000,\"dram_bp\":4294967295,\"ecc_uncorrected\":3,\"memory_used_mib\":81600,"
-    "\"power_mw\":70125,\"sm_bp\":4205,\"temperature_c\":41,\"tensor_bp\":1,\"utilisation\":99,\"uuid\":\"GPU-a\"}],"
-    "\"samples\":[{\"cpu_ns\":1500000000,\"gpu_memory_mib\":2,\"gpu_utilisation\":37,\"lease\":1,\"memory_bytes\":4096,"
-    "\"share_cap_bytes\":4194304,\"share_charged_bytes\":2097152,\"share_driver_bytes\":1048576,\"share_turn_ns\":2500000000},"
-    "{\"cpu_ns\":1,\"lease\":77}]},"
-    "\"traffic\":[{\"denied_packets\":1,\"job\":1,\"rx_bytes\":20,\"tx_bytes\":30},"
-    "{\"job\":9,\"rx_bytes\":1}]}";
+/* clang-format off */
+#define INVENTORY(NODE) \
+    "{\"driver\":\"580.159.03\",\"gpus\":[" \
+    "{\"index\":0,\"memory_mib\":81559,\"memory_used_mib\":7,\"pci\":\"00000000:10:00.0\"," \
+    "\"product\":\"NVIDIA H100 80GB HBM3\",\"utilisation\":255,\"uuid\":\"GPU-a\"}," \
+    "{\"index\":1,\"memory_mib\":81559,\"minor\":1,\"pci\":\"00000000:20:00.0\"," \
+    "\"product\":\"NVIDIA H100 80GB HBM3\",\"temperature_c\":30,\"uuid\":\"GPU-b\"}]," \
+    "\"node\":\"" NODE "\"," \
+    "\"samples\":{\"at_ns\":\"1\",\"gpus\":[{\"busy_bp\":10000,\"dram_bp\":4294967295,\"ecc_uncorrected\":3,\"memory_used_mib\":81600," \
+    "\"power_mw\":70125,\"sm_bp\":4205,\"temperature_c\":41,\"tensor_bp\":1,\"utilisation\":99,\"uuid\":\"GPU-a\"}," \
+    "{\"busy_bp\":0,\"dram_bp\":0,\"ecc_uncorrected\":0,\"memory_used_mib\":0,\"sm_bp\":0,\"tensor_bp\":0," \
+    "\"temperature_c\":30,\"utilisation\":0,\"uuid\":\"GPU-b\"}]," \
+    "\"instances\":[{\"busy_bp\":2550,\"dram_bp\":0,\"gi\":9,\"gpu\":\"GPU-a\",\"memory_mib\":9984," \
+    "\"memory_used_mib\":400,\"partition\":1,\"profile\":\"1g.10gb\",\"sm_bp\":2000}," \
+    "{\"gi\":13,\"gpu\":\"GPU-a\",\"memory_mib\":9984,\"memory_used_mib\":0,\"profile\":\"1g.10gb\"}," \
+    "{\"gi\":1,\"gpu\":\"GPU-unknown\"}]," \
+    "\"sensors\":[{\"decoder_percent\":0,\"encoder_percent\":3,\"energy_mj\":9007199254740991,\"gpu\":\"GPU-b\"," \
+    "\"memory_clock_mhz\":2619,\"memory_percent\":12,\"memory_temperature_c\":44,\"nvlink_kib\":5," \
+    "\"pcie_receive_bytes_s\":2000,\"pcie_replays\":0,\"pcie_transmit_bytes_s\":1000,\"remap_failed\":0," \
+    "\"remapped_correctable\":1,\"remapped_uncorrectable\":2,\"reserved_mib\":551,\"sm_clock_mhz\":1980," \
+    "\"vgpu_licensed\":0},{\"gpu\":\"GPU-a\",\"sm_clock_mhz\":345}]," \
+    "\"xids\":[{\"count\":2,\"gpu\":\"GPU-b\",\"xid\":31},{\"count\":1,\"gpu\":\"GPU-unknown\",\"xid\":31}]," \
+    "\"samples\":[{\"cpu_ns\":1500000000,\"gpu_memory_mib\":2,\"gpu_utilisation\":37,\"lease\":1,\"memory_bytes\":4096," \
+    "\"share_cap_bytes\":4194304,\"share_charged_bytes\":2097152,\"share_driver_bytes\":1048576,\"share_turn_ns\":2500000000}," \
+    "{\"cpu_ns\":1,\"lease\":77}]}," \
+    "\"traffic\":[{\"denied_packets\":1,\"job\":1,\"rx_bytes\":20,\"tx_bytes\":30}," \
+    "{\"job\":9,\"rx_bytes\":1}]}"
+/* clang-format on */
+static const char inventory[] = INVENTORY("n\\\"1\\\\\\n"), plain[] = INVENTORY("n1");
 
 static void
 metrics_put(struct fixture *f, const struct bh_document_row *document)
@@ -71,6 +86,35 @@ put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint
     metrics_put(f, &document);
 }
 
+/* Job 2 as the store has it: why it waits is there. */
+static void
+put_pending(struct fixture *f)
+{
+    const struct bh_job_row row = {
+        .job = 2, .tenant_id = 2, .count = 1, .state = "pending", .reason = "quota_sku", .exit_status = -1
+    };
+    struct bh_err err;
+
+    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
+    assert_int_equal(f->store.ops->put_job(f->store.self, &row, &err), BH_OK);
+    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+}
+
+static void
+guarantee(struct fixture *f, bh_tenant_id tenant, uint64_t parts)
+{
+    struct bh_event event = { .kind = BH_EV_TENANT };
+    struct bh_tenant_view view;
+
+    assert_true(bh_view_tenant(f->engine, tenant, 0, &view));
+    event.u.tenant = view.settings;
+    event.u.tenant.guarantee = parts;
+    event.u.tenant.quotas[event.u.tenant.quota_count++] =
+        (struct bh_tenant_quota){ BH_QUOTA_MODEL, BH_GPU_H100_80GB, .limit = BH_UNLIMITED,
+                                  .guarantee = parts };
+    bh_fixture_step(f, event);
+}
+
 /* alice's job 1 of acme/vision runs; 2 waits for the quota; bob's 3 of other runs, too. */
 static struct fixture *
 metrics_open_site(void)
@@ -87,6 +131,8 @@ metrics_open_site(void)
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 4, 5);
     put_notices(f, 1);
     put_notices(f, 3); /* no share's job: left out */
+    put_pending(f);
+    guarantee(f, (bh_tenant_id){ 4 }, 2100);
     bh_fixture_put_record(f, 0, "{}");
     for (uint32_t i = 0; i < BH_TALLIES; i++)
         f->tally[i] = i;
@@ -168,12 +214,20 @@ a_tenants_viewer_sees_its_subtree_alone(void **state)
         uint32_t uid;
         const char *sees, *not [4];
     } cases[] = {
-        { "alice", ALICE, "tenant=\"acme/vision\"", { "other", "\"acme\"", "acme/speech", "DCGM" } },
-        { "bob", BOB, "tenant=\"other\"", { "acme", "UUID=", "bulkhead_queue_jobs", "n\\\"1" } },
+        { "alice", ALICE, "tenant=\"acme/vision\"", { "other", "\"acme\"", "acme/speech", "bulkhead_gpu" } },
+        { "bob", BOB, "tenant=\"other\"", { "acme", "GPU-a", "bulkhead_queue_jobs", "bulkhead_parts" } },
         { "dave",
           DAVE,
           "tenant=\"acme/vision\",job_id=\"1\"",
-          { "other", "UUID=", "bulkhead_parts", "bulkhead_commit" } },
+          { "other", "gpu=\"1\"", "bulkhead_parts", "bulkhead_commit" } },
+        { "alice's instance alone",
+          ALICE,
+          "GPU_I_ID=\"9\"",
+          { "GPU_I_ID=\"13\"", "gpu=\"1\"", "DCGM_FI_DEV_GPU_TEMP", "DCGM_EXP" } },
+        { "bob's GPU",
+          BOB,
+          "DCGM_FI_DEV_SM_CLOCK{gpu=\"1\"",
+          { "GPU_I_ID", "gpu=\"0\"", "bulkhead_gpu_health", "acme" } },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -203,6 +257,31 @@ open_metrics_is_for_who_asks(void **state)
     bh_fixture_close(f);
 }
 
+/* For a scraper with a target for each node: GPU 0 of one is not GPU 0 of another. */
+static void
+a_scrape_of_a_node_has_its_devices(void **state)
+{
+    struct fixture *f = metrics_open_site();
+    struct sent sent = { .method = BH_GET, .path = "/metrics", .query = "node=n1", .uid = CAROL };
+
+    f->inventory = plain;
+    bh_fixture_send(f, &sent, &got);
+    BH_CHECK_EQ("status", got.status, 200);
+    BH_CHECK("its devices", strstr(got.text, "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\""));
+    BH_CHECK("how they are", strstr(got.text, "bulkhead_gpu_health{UUID=\"GPU-a\""));
+    BH_CHECK("nothing else", !strstr(got.text, "bulkhead_jobs") && !strstr(got.text, "bulkhead_parts"));
+    sent.uid = ALICE;
+    bh_fixture_send(f, &sent, &got);
+    BH_CHECK("a tenant's own",
+             strstr(got.text, "GPU_I_ID=\"9\"") && !strstr(got.text, "bulkhead_gpu_health"));
+    sent.query = "node=n2";
+    bh_fixture_send(f, &sent, &got);
+    BH_CHECK_EQ("another", got.status, 404);
+    BH_CHECK("which", strstr(got.text, "no node n2 is connected"));
+    BH_CHECK_DONE();
+    bh_fixture_close(f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -212,6 +291,7 @@ main(int argc, char **argv)
         cmocka_unit_test(all_parts_are_somewhere),
         cmocka_unit_test(a_tenants_viewer_sees_its_subtree_alone),
         cmocka_unit_test(open_metrics_is_for_who_asks),
+        cmocka_unit_test(a_scrape_of_a_node_has_its_devices),
     };
 
     if (argc < 2)

@@ -1,5 +1,6 @@
 #include "api/metrics/scrape.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,13 @@ scrape_take_members(struct bh_scrape *s, const struct bh_engine *engine, const s
 
     fits = bh_vec_reserve(&s->jobs, &s->job_capacity, (size_t)s->job_count + 1, jobs_max);
     BH_ASSERT(fits);
-    s->jobs[s->job_count++] =
-        (struct bh_scrape_job){ .job = view->job.v, .tenant = (uint32_t)(tenant - s->tenants) };
+    s->jobs[s->job_count++] = (struct bh_scrape_job){ .job = view->job.v,
+                                                      .tenant = (uint32_t)(tenant - s->tenants),
+                                                      .sku = view->sku,
+                                                      .principal = view->principal,
+                                                      .grade = view->grade,
+                                                      .kind = view->kind,
+                                                      .priority = view->priority };
     for (uint32_t i = 0; bh_view_member(engine, view->job, i, &member); i++) {
         if (member.done)
             continue;
@@ -74,6 +80,29 @@ scrape_ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static void
+scrape_take_holder(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_partition_view *view,
+                   const struct bh_scrape_tenant *tenant)
+{
+    const bh_profile_id profile = { view->partition.profile };
+    bool whole = bh_same(profile, BH_PROFILE_WHOLE), fits;
+    const struct bh_scrape_holder holder = { .of =
+                                                 whole ? view->partition.gpu.v : view->partition.partition.v,
+                                             .job = view->job.v,
+                                             .tenant = (uint32_t)(tenant - s->tenants) };
+    size_t most = bh_engine_caps(engine).partitions;
+
+    if (whole) {
+        fits = bh_vec_reserve(&s->wholes, &s->whole_capacity, (size_t)s->whole_count + 1, most);
+        BH_ASSERT(fits);
+        s->wholes[s->whole_count++] = holder;
+    } else if (bh_profile_get(profile)) {
+        fits = bh_vec_reserve(&s->instances, &s->instance_capacity, (size_t)s->instance_count + 1, most);
+        BH_ASSERT(fits);
+        s->instances[s->instance_count++] = holder;
+    }
+}
+
+static void
 scrape_take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
 {
     struct bh_partition_view view;
@@ -87,7 +116,24 @@ scrape_take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
             continue;
         tenant->compute += parts.compute;
         tenant->memory += parts.memory;
+        scrape_take_holder(s, engine, &view, tenant);
     }
+}
+
+static void
+scrape_take_limits(struct bh_scrape_tenant *tenant, bh_tenant_id id, const struct bh_engine *engine,
+                   uint64_t now_ns)
+{
+    struct bh_tenant_view view;
+
+    if (!tenant->visible || !bh_view_tenant(engine, id, now_ns, &view))
+        return;
+    tenant->used = view.used;
+    tenant->limit = view.settings.limit;
+    tenant->guarantee = view.settings.guarantee;
+    tenant->quota_count = view.settings.quota_count;
+    memcpy(tenant->quotas, view.settings.quotas, sizeof tenant->quotas);
+    memcpy(tenant->quota_used, view.quota_used, sizeof tenant->quota_used);
 }
 
 /* Figures that must be of one moment: GPUs, their holders, and all time up to now. */
@@ -108,6 +154,7 @@ scrape_ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
             s->tenants[i].metered = bh_view_metered(engine, dir->tenants[i].id, now_ns, &row);
             s->tenants[i].compute_ns = row.compute_ns;
             s->tenants[i].memory_ns = row.memory_ns;
+            scrape_take_limits(&s->tenants[i], dir->tenants[i].id, engine, now_ns);
         }
     scrape_take_partitions(s, engine);
 }
@@ -124,7 +171,7 @@ scrape_ask_owner(struct bh_scrape *s, struct bh_err *err)
 
 /* ---- what nodes reported ---- */
 
-/* Jobs and leases begin with the number that they are found by. */
+/* Jobs, leases and holders begin with the number that they are found by. */
 static int
 scrape_compare(const void *a, const void *b)
 {
@@ -137,6 +184,24 @@ static struct bh_scrape_job *
 scrape_find_job(const struct bh_scrape *s, uint64_t job)
 {
     return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, scrape_compare) : NULL;
+}
+
+static const struct bh_scrape_holder *
+scrape_find_holder(const struct bh_scrape_holder *holders, uint32_t count, uint64_t of)
+{
+    return count ? bsearch(&of, holders, count, sizeof *holders, scrape_compare) : NULL;
+}
+
+const struct bh_scrape_holder *
+bh_scrape_holder_of_instance(const struct bh_scrape *scrape, uint64_t partition)
+{
+    return scrape_find_holder(scrape->instances, scrape->instance_count, partition);
+}
+
+const struct bh_scrape_holder *
+bh_scrape_holder_of_gpu(const struct bh_scrape *scrape, bh_gpu_id gpu)
+{
+    return scrape_find_holder(scrape->wholes, scrape->whole_count, gpu.v);
 }
 
 static void
@@ -244,6 +309,24 @@ scrape_read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_
     return rc;
 }
 
+static bool
+scrape_take_reason(void *self, const struct bh_reason_row *row)
+{
+    struct bh_scrape *s = self;
+    const struct bh_scrape_tenant *tenant = scrape_tenant_of(s, (bh_tenant_id){ row->tenant_id });
+    bool fits;
+
+    if (!tenant || !tenant->visible)
+        return true;
+    fits = bh_vec_reserve(&s->reasons, &s->reason_capacity, (size_t)s->reason_count + 1,
+                          (size_t)s->call->dir->tenant_count * BH_REASONS);
+    BH_ASSERT(fits);
+    s->reasons[s->reason_count] =
+        (struct bh_scrape_reason){ .tenant = (uint32_t)(tenant - s->tenants), .jobs = row->jobs };
+    snprintf(s->reasons[s->reason_count++].name, sizeof s->reasons->name, "%s", row->reason);
+    return true;
+}
+
 static bh_rc
 scrape_read_store(struct bh_scrape *s, struct bh_err *err)
 {
@@ -255,6 +338,9 @@ scrape_read_store(struct bh_scrape *s, struct bh_err *err)
         if (s->tenants[s->jobs[i].tenant].visible)
             rc = scrape_read_job(s, &s->jobs[i], err);
     }
+    if (rc == BH_OK)
+        rc = store->ops->count_reasons(store->self, bh_job_state_names[BH_JOB_PENDING], scrape_take_reason, s,
+                                       err);
     if (rc != BH_OK)
         return rc;
     rc = store->ops->last_record(store->self, &s->records, err);
@@ -274,7 +360,7 @@ bh_scrape_load(const struct bh_call *call, struct bh_scrape *ret_scrape, struct 
     struct bh_visible visible;
     bh_rc rc = bh_visible_find(call, "metrics.view", &visible, err);
 
-    *s = (struct bh_scrape){ .call = call };
+    *s = (struct bh_scrape){ .call = call, .node = call->query.node };
     if (rc != BH_OK)
         return rc;
     s->all = visible.all;
@@ -292,6 +378,10 @@ bh_scrape_load(const struct bh_call *call, struct bh_scrape *ret_scrape, struct 
         qsort(s->jobs, s->job_count, sizeof *s->jobs, scrape_compare);
     if (s->lease_count)
         qsort(s->leases, s->lease_count, sizeof *s->leases, scrape_compare);
+    if (s->instance_count)
+        qsort(s->instances, s->instance_count, sizeof *s->instances, scrape_compare);
+    if (s->whole_count)
+        qsort(s->wholes, s->whole_count, sizeof *s->wholes, scrape_compare);
     scrape_read_reports(s);
     owner->ops->tally(owner->self, s->tally);
     return scrape_read_store(s, err);
@@ -305,4 +395,7 @@ bh_scrape_fini(struct bh_scrape *scrape)
     free(scrape->jobs);
     free(scrape->leases);
     free(scrape->gpus);
+    free(scrape->reasons);
+    free(scrape->instances);
+    free(scrape->wholes);
 }

@@ -209,15 +209,22 @@ gpus_number_of(bh_json_value facts, const char *name)
     return bh_json_number(bh_json_get(facts, name), 0);
 }
 
+/* What the driver reads; one that it does not give was not sent. */
+static uint64_t
+gpus_reading_of(bh_json_value facts, const char *name)
+{
+    return bh_json_number(bh_json_get(facts, name), (uint64_t)BH_UNSET);
+}
+
 /* What runs on the GPU at this moment, of whatever tenant. */
 static void
 gpus_fill_activity(bh_json_value facts, struct bh_reply_gpu_shown *ret)
 {
     uint64_t utilisation = gpus_number_of(facts, "utilisation");
 
-    ret->memory_used_mib = gpus_number_of(facts, "memory_used_mib");
-    ret->power_mw = gpus_number_of(facts, "power_mw");
-    ret->temperature_c = gpus_number_of(facts, "temperature_c");
+    ret->memory_used_mib = gpus_reading_of(facts, "memory_used_mib");
+    ret->power_mw = gpus_reading_of(facts, "power_mw");
+    ret->temperature_c = gpus_reading_of(facts, "temperature_c");
     if (utilisation <= 100)
         ret->utilisation = utilisation;
 }
@@ -227,7 +234,7 @@ gpus_fill_facts(bh_json_value facts, struct bh_reply_gpu_shown *ret)
 {
     const char *trouble = bh_json_text(bh_json_get(facts, "trouble"), "");
 
-    ret->ecc_uncorrected = gpus_number_of(facts, "ecc_uncorrected");
+    ret->ecc_uncorrected = gpus_reading_of(facts, "ecc_uncorrected");
     ret->index = gpus_number_of(facts, "index");
     ret->memory_mib = gpus_number_of(facts, "memory_mib");
     ret->pci = bh_json_text(bh_json_get(facts, "pci"), "");

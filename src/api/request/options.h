@@ -19,6 +19,7 @@ struct bh_api_options {
     const struct bh_crypto_ops *crypto;
     struct bh_keys *keys; /* opens what is sealed */
     const char *version;
+    const char *metrics_host_label; /* how metrics spell the label hostname; NULL: so */
     uint32_t job_uid_first; /* Unix ids from here up belong to jobs: no principal;
                                0: no such range */
     uint64_t (*now)(void);  /* nanoseconds since the epoch; NULL: the wall clock */

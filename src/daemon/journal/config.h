@@ -15,6 +15,7 @@ struct bh_daemon_config {
     uint64_t series_retention;
     uint32_t series_jobs_max, series_tenant_jobs_max;
     uint64_t audit_retention, checkpoint_interval, forecast_slot, defrag_interval;
+    const char *metrics_host_label;
     uint32_t jobs_waiting_max, tenant_jobs_waiting_max, tokens_max;
     uint32_t streams_max, rate_reads, rate_changes, rate_expensive;
     uint64_t refusal_window, disk_reserve, tenant_texts_max, grace_max;

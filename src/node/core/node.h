@@ -93,8 +93,9 @@ struct bh_node {
 
     uint64_t orphaned[BH_NODE_PARTITIONS_MAX]; /* partitions that the daemon does not know */
     uint32_t orphaned_count;
-    bh_ns refused_log_at; /* monotonic; when the log last said so, or 0 */
-    bh_ns collect_at;     /* monotonic; when to try again */
+    bh_ns refused_log_at;       /* monotonic; when the log last said so, or 0 */
+    bh_ns collect_at;           /* monotonic; when to try again */
+    uint64_t job_mapping_print; /* node/session/job_mapping.h; 0: nothing was written yet */
 };
 
 /* The sooner of two times, 0 being none. */

@@ -47,6 +47,22 @@ child_close_device(struct gpu_child_child *child)
 typedef bh_rc (*request)(const struct bh_device *device, const struct bh_gpu_request *ask,
                          struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err);
 
+/* A GPU that does not say them is left out: the scan itself was answered. */
+static void
+gpu_child_read_sensors(const struct bh_device *device, const struct bh_inventory *found,
+                       struct bh_arena *arena, struct bh_list *ret_list)
+{
+    struct bh_device_sensors *sensors = bh_arena_alloc(arena, (found->gpu_count + 1) * sizeof *sensors);
+    uint32_t count = 0;
+    struct bh_err ignored;
+
+    for (uint32_t i = 0; sensors && i < found->gpu_count; i++)
+        if (!found->gpus[i].lost)
+            count +=
+                device->ops->sensors(device->self, found->gpus[i].uuid, &sensors[count], &ignored) == BH_OK;
+    *ret_list = (struct bh_list){ sensors, count };
+}
+
 static bh_rc
 gpu_child_scan(const struct bh_device *device, const struct bh_gpu_request *ask,
                struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
@@ -59,6 +75,8 @@ gpu_child_scan(const struct bh_device *device, const struct bh_gpu_request *ask,
     memcpy(answer->driver, found.driver, sizeof answer->driver);
     answer->gpus = (struct bh_list){ found.gpus, found.gpu_count };
     answer->instances = (struct bh_list){ found.instances, found.instance_count };
+    if (ask->enabled)
+        gpu_child_read_sensors(device, &found, arena, &answer->sensors);
     return BH_OK;
 }
 

@@ -188,6 +188,23 @@ gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_d
     return BH_OK;
 }
 
+/* They come with a scan, as a survey asks for it. */
+static bh_rc
+gpu_client_sensors(void *self, const char *gpu, struct bh_device_sensors *ret_sensors, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
+    struct bh_gpu_call request = { .kind = BH_GPU_MSG_SCAN, .ask.enabled = true, .arena = arena };
+    bh_rc rc = bh_gpu_ask(self, &request, err);
+    const struct bh_device_sensors *items = request.answer.sensors.items;
+
+    for (uint32_t i = 0; rc == BH_OK && i < request.answer.sensors.count; i++)
+        if (strcmp(items[i].gpu, gpu) == 0) {
+            *ret_sensors = items[i];
+            return BH_OK;
+        }
+    return rc == BH_OK ? bh_err_set(err, BH_NOT_FOUND, "no GPU is named %s, or it is lost", gpu) : rc;
+}
+
 static bh_rc
 gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err)
 {
@@ -237,6 +254,7 @@ bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_e
     bh_gpu_client_assert(client);
     if (rc != BH_OK)
         return rc;
+    request.ask.enabled = kind == BH_GPU_MSG_SCAN;
     if (client->surveying.pid == 0)
         rc = bh_gpu_start(client, &client->surveying, NULL, err);
     if (rc != BH_OK)
@@ -258,7 +276,9 @@ gpu_find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answ
         .inventory = { .gpus = answer->gpus.items,
                        .gpu_count = answer->gpus.count,
                        .instances = answer->instances.items,
-                       .instance_count = answer->instances.count },
+                       .instance_count = answer->instances.count,
+                       .sensors = answer->sensors.items,
+                       .sensor_count = answer->sensors.count },
     };
     memcpy(ret_found->inventory.driver, answer->driver, sizeof ret_found->inventory.driver);
     if (answer->healths.count == 1)
@@ -308,6 +328,7 @@ static const struct bh_device_ops client_ops = {
     .destroy = gpu_client_destroy,
     .processes = gpu_client_processes,
     .busy = gpu_client_busy,
+    .sensors = gpu_client_sensors,
     .health = gpu_client_health,
     .next_event = bh_gpu_next_event,
     .close = gpu_client_close,

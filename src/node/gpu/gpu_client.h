@@ -61,7 +61,7 @@ struct bh_device bh_gpu_client_device(struct bh_gpu_client *client);
  * driver's own, is a GPU that hangs. */
 bool bh_gpu_child_died(const struct bh_err *err);
 
-/* A scan (`gpu` ""), or the health of a GPU, asked without waiting, by a child of its own; one
+/* A scan with sensors (`gpu` ""), or the health of a GPU, asked without waiting, by a child of its own; one
  * question at a time.  BH_UNAVAILABLE: no child can be started; BH_NOT_FOUND: no GPU's name. */
 struct bh_gpu_found {
     struct bh_inventory inventory;

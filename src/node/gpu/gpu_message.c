@@ -39,19 +39,41 @@ static const struct bh_field gpu_fields[] = {
 static const struct bh_fields gpu = BH_FIELDS("gpu", struct bh_device_gpu, gpu_fields);
 
 static const struct bh_field instance_fields[] = {
-    BH_F(struct bh_device_instance, busy_bp, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, activity, BH_FIELD_STRUCT, .of = &activity),
     BH_F(struct bh_device_instance, ci, BH_FIELD_U32),
     BH_F(struct bh_device_instance, ci_minor, BH_FIELD_U32),
     BH_F(struct bh_device_instance, gi, BH_FIELD_U32),
     BH_F(struct bh_device_instance, gi_minor, BH_FIELD_U32),
     BH_F(struct bh_device_instance, gpu, BH_FIELD_STR),
     BH_F(struct bh_device_instance, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, memory_used_mib, BH_FIELD_U32),
     BH_F(struct bh_device_instance, profile, BH_FIELD_STR),
     BH_F(struct bh_device_instance, size, BH_FIELD_U32),
     BH_F(struct bh_device_instance, start, BH_FIELD_U32),
     BH_F(struct bh_device_instance, uuid, BH_FIELD_STR),
 };
 static const struct bh_fields instance = BH_FIELDS("instance", struct bh_device_instance, instance_fields);
+
+static const struct bh_field sensors_fields[] = {
+    BH_F(struct bh_device_sensors, decoder_percent, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, encoder_percent, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, energy_mj, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, gpu, BH_FIELD_STR),
+    BH_F(struct bh_device_sensors, memory_clock_mhz, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, memory_percent, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, memory_temperature_c, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, nvlink_kib, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, pcie_receive_bytes_s, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, pcie_replays, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, pcie_transmit_bytes_s, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, remap_failed, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, remapped_correctable, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, remapped_uncorrectable, BH_FIELD_U64),
+    BH_F(struct bh_device_sensors, reserved_mib, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, sm_clock_mhz, BH_FIELD_U32),
+    BH_F(struct bh_device_sensors, vgpu_licensed, BH_FIELD_U32),
+};
+static const struct bh_fields sensors = BH_FIELDS("sensors", struct bh_device_sensors, sensors_fields);
 
 static const struct bh_field process_fields[] = {
     BH_F(struct bh_device_process, ci, BH_FIELD_U32),
@@ -102,6 +124,7 @@ static const struct bh_field answer_fields[] = {
     BH_F(struct bh_gpu_response, msg, BH_FIELD_STR),
     BH_F(struct bh_gpu_response, processes, BH_FIELD_LIST, .of = &process),
     BH_F_ENUM(struct bh_gpu_response, rc, rc_names),
+    BH_F(struct bh_gpu_response, sensors, BH_FIELD_LIST, .of = &sensors),
     BH_F(struct bh_gpu_response, sys, BH_FIELD_I32),
     BH_F_ENUM(struct bh_gpu_response, sys_kind, sys_names),
 };

@@ -19,7 +19,7 @@ struct bh_gpu_request {
     uint64_t call; /* the answer repeats it */
     char gpu[48], profile[24];
     uint32_t start, gi;
-    bool enabled;
+    bool enabled; /* SCAN: its sensors, too */
     uint64_t since_us;
 };
 
@@ -35,6 +35,7 @@ struct bh_gpu_response {
     struct bh_list processes; /* struct bh_device_process */
     struct bh_list busy;      /* struct bh_device_busy */
     struct bh_list healths;   /* struct bh_device_health: one */
+    struct bh_list sensors;   /* struct bh_device_sensors: of a scan that asked for them */
 };
 
 /* The description of a message's struct, or NULL for an unknown number. */

@@ -257,6 +257,7 @@ bh_health_events(struct bh_node *node)
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);
         if (xid->class != BH_FAULT_CLASS_APP)
             bh_job_check_gpu(node, event.gpu);
+        bh_xid_window_add(&node->health->xids, event.gpu, event.xid, bh_time_monotonic());
         bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
         health_send(node, &health);
     }

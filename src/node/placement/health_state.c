@@ -36,6 +36,7 @@ bh_health_watch_assert(const struct bh_health_watch *watch)
 {
     BH_ASSERT(watch->count <= BH_COUNT(watch->gpu_state));
     BH_ASSERT(watch->missed_count <= BH_COUNT(watch->missed));
+    BH_ASSERT(watch->xids.next < BH_XID_WINDOW_MAX);
 }
 
 struct bh_health_state *

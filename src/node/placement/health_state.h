@@ -2,6 +2,7 @@
 #define BH_NODE_PLACEMENT_HEALTH_STATE_H
 
 #include "node/core/node.h"
+#include "node/placement/xid_window.h"
 
 /* How each GPU was when its health was read last (node/partition/health.h). */
 
@@ -29,6 +30,7 @@ struct bh_health_watch {
     bh_ns check_at; /* monotonic */
     struct bh_msg_health missed[BH_HEALTH_MISSED_MAX];
     uint32_t missed_count;
+    struct bh_xid_window xids;
 };
 
 struct bh_health_watch *bh_health_watch_new(void);

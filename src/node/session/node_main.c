@@ -45,6 +45,7 @@
 #include "node/sandbox/network.h"
 #include "node/sandbox/store.h"
 #include "node/session/epoch.h"
+#include "node/session/job_mapping.h"
 #include "node/session/job_watch.h"
 #include "node/session/report.h"
 #include "node/session/session.h"
@@ -339,6 +340,7 @@ node_tick(struct node_loop *loop)
     next = bh_node_sooner(next, bh_health_tick(node, now));
     next = bh_node_sooner(next, bh_survey_answer_tick(node, now));
     next = bh_node_sooner(next, bh_node_shares_next(node));
+    bh_job_mapping_tick(node);
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;

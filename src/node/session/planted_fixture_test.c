@@ -210,7 +210,7 @@ planted_carve(void *self, const char *gpu, const char *profile, uint32_t start,
                                          .memory_mib = profile[0] == '1' ? SMALL_MIB : LARGE_MIB,
                                          .gi_minor = 10 + world.made,
                                          .ci_minor = 50 + world.made,
-                                         .busy_bp = 2500 };
+                                         .activity = { .busy_bp = 2500 } };
     snprintf(made->gpu, sizeof made->gpu, "%s", gpu);
     snprintf(made->uuid, sizeof made->uuid, "MIG-%u", made->gi);
     snprintf(made->profile, sizeof made->profile, "%s", profile);
@@ -273,6 +273,12 @@ planted_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_devi
 }
 
 static bh_rc
+planted_sensors(void *self, const char *gpu, struct bh_device_sensors *ret_sensors, struct bh_err *err)
+{
+    return bh_err_set(err, BH_UNAVAILABLE, "none");
+}
+
+static bh_rc
 planted_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err)
 {
     planted_trace_put("health %s\n", gpu);
@@ -304,6 +310,7 @@ static const struct bh_device_ops device_ops = {
     .destroy = planted_destroy,
     .processes = planted_device_processes,
     .busy = planted_busy,
+    .sensors = planted_sensors,
     .health = planted_health,
     .next_event = planted_next_event,
     .close = planted_close,

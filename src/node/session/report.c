@@ -23,6 +23,7 @@
 #include "node/placement/health_state.h"
 #include "node/placement/placement.h"
 #include "node/sandbox/network.h"
+#include "node/session/report_devices.h"
 #include "node/verify/verify.h"
 #include "node/verify/verify_fence.h"
 
@@ -277,7 +278,8 @@ report_percent_busy(const struct bh_node *node, const struct bh_node_partition *
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
         if (strcmp(instance->uuid, partition->uuid) == 0)
-            return instance->busy_bp <= 10000 ? (instance->busy_bp + 50) / 100 : UTILISATION_UNKNOWN;
+            return instance->activity.busy_bp <= 10000 ? (instance->activity.busy_bp + 50) / 100
+                                                       : UTILISATION_UNKNOWN;
     }
     for (uint32_t i = 0; partition->gi == BH_WHOLE_GPU && i < node->inventory.gpu_count; i++) {
         if (strcmp(node->inventory.gpus[i].uuid, partition->gpu) == 0)
@@ -344,8 +346,12 @@ bh_report_scanned(struct bh_node *node, bool well)
     }
     samples.samples = (struct bh_list){ items, count };
     bh_host_read_majors(node); /* modules of the driver come one by one */
-    if (well)
+    if (well) {
         report_put_gpus(node, arena, &samples.gpus);
+        bh_report_put_instances(node, arena, &samples.instances);
+        bh_report_put_sensors(node, arena, &samples.sensors);
+    }
+    bh_xid_window_put(&node->health->xids, bh_time_monotonic(), arena, &samples.xids);
     if (node->inventory_known && report_has_unreported(node))
         bh_report_inventory(node);
     bh_verify_scanned(node);

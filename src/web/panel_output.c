@@ -12,7 +12,7 @@ enum { ADDRESS_MAX = 160, MEMBERS_SHOWN = 64 };
 /* How long the escape sequence at `text` is, with which programs color what they write; 0: none begins there.
  */
 static size_t
-log_escape_length(const char *text)
+output_escape_length(const char *text)
 {
     size_t length = 2;
 
@@ -32,12 +32,12 @@ log_escape_length(const char *text)
 
 /* The line without them; what else is not shown as it is becomes U+FFFD (web/html.h). */
 static void
-log_put_text(struct bh_html *html, const char *text)
+output_put_text(struct bh_html *html, const char *text)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf shown = { .max = 256 << 10 };
 
     while (*text) {
-        size_t escape = log_escape_length(text);
+        size_t escape = output_escape_length(text);
 
         if (escape == 0)
             bh_buf_putc(&shown, *text++);
@@ -48,11 +48,11 @@ log_put_text(struct bh_html *html, const char *text)
 }
 
 static void
-log_put_lines(struct bh_html *html, bh_json_value list)
+output_put_lines(struct bh_html *html, bh_json_value list)
 {
     for (size_t i = 0; i < bh_json_count(list); i++) {
         bh_html_open(html, "span");
-        log_put_text(html, bh_show_text_of(bh_json_at(list, i), "text"));
+        output_put_text(html, bh_show_text_of(bh_json_at(list, i), "text"));
         bh_html_text(html, "\n");
         bh_html_close(html, "span");
     }
@@ -60,7 +60,7 @@ log_put_lines(struct bh_html *html, bh_json_value list)
 
 /* "/jobs/7?member=1&end=4711#log": without `end` the last lines. */
 static void
-log_put_link(struct bh_html *html, const struct bh_panel_call *call, const char *end, const char *text)
+output_put_link(struct bh_html *html, const struct bh_panel_call *call, const char *end, const char *text)
 {
     char address[ADDRESS_MAX];
 
@@ -74,7 +74,7 @@ log_put_link(struct bh_html *html, const struct bh_panel_call *call, const char 
 }
 
 static void
-log_put_links(struct bh_html *html, const struct bh_panel_call *call)
+output_put_links(struct bh_html *html, const struct bh_panel_call *call)
 {
     bh_json_value first = bh_json_at(bh_json_get(call->data, "items"), 0);
     char before[24], address[ADDRESS_MAX];
@@ -85,9 +85,9 @@ log_put_links(struct bh_html *html, const struct bh_panel_call *call)
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "shortcuts");
     if (bh_show_truth_of(call->data, "earlier"))
-        log_put_link(html, call, before, "Earlier lines");
+        output_put_link(html, call, before, "Earlier lines");
     if (bh_page_field(call->page, "end")[0])
-        log_put_link(html, call, "", "Last lines");
+        output_put_link(html, call, "", "Last lines");
     bh_html_open(html, "a");
     bh_html_attr(html, "href", address);
     bh_html_text(html, "Download");
@@ -97,7 +97,7 @@ log_put_links(struct bh_html *html, const struct bh_panel_call *call)
 
 /* Which member's output, where there are several. */
 static void
-log_put_members(struct bh_html *html, const struct bh_panel_call *call)
+output_put_members(struct bh_html *html, const struct bh_panel_call *call)
 {
     char numbers[MEMBERS_SHOWN][4];
     const char *values[MEMBERS_SHOWN];
@@ -127,7 +127,7 @@ log_put_members(struct bh_html *html, const struct bh_panel_call *call)
 
 /* What log.js shows: hidden until it can. */
 static void
-log_put_bar(struct bh_html *html)
+output_put_bar(struct bh_html *html)
 {
     static const struct {
         const char *name, *label, *pressed;
@@ -159,7 +159,7 @@ log_put_bar(struct bh_html *html)
 }
 
 static void
-log_attr_number(struct bh_html *html, const char *name, uint64_t number)
+output_attr_number(struct bh_html *html, const char *name, uint64_t number)
 {
     char text[24];
 
@@ -168,7 +168,7 @@ log_attr_number(struct bh_html *html, const char *name, uint64_t number)
 }
 
 static bool
-log_is_over(bh_json_value log)
+output_is_over(bh_json_value log)
 {
     const char *state = bh_show_text_of(log, "state");
 
@@ -176,11 +176,11 @@ log_is_over(bh_json_value log)
 }
 
 static const char *
-log_word_empty(bh_json_value log)
+output_word_empty(bh_json_value log)
 {
     if (bh_show_truth_of(log, "removed"))
         return "Its output was removed: logs of ended jobs are kept for log_retention_days, and as many as fit.";
-    return log_is_over(log) ? "It wrote nothing." : "It has written nothing yet.";
+    return output_is_over(log) ? "It wrote nothing." : "It has written nothing yet.";
 }
 
 void
@@ -189,23 +189,23 @@ bh_panel_output(struct bh_html *html, const struct bh_panel_call *call)
     bh_json_value list = bh_json_get(call->data, "items");
     bool last = !bh_page_field(call->page, "end")[0];
 
-    log_put_members(html, call);
-    log_put_bar(html);
-    log_put_links(html, call);
+    output_put_members(html, call);
+    output_put_bar(html);
+    output_put_links(html, call);
     bh_html_open(html, "pre");
     bh_html_attr(html, "id", "log-lines");
     bh_html_attr(html, "class", "log");
     bh_html_attr(html, "tabindex", "0");
     bh_html_attr(html, "role", "region");
     bh_html_attr(html, "aria-label", "Output of the job");
-    log_attr_number(html, "data-job", bh_show_number_of(call->data, "job"));
-    log_attr_number(html, "data-member", bh_show_number_of(call->data, "member"));
-    if (last && !log_is_over(call->data))
-        log_attr_number(html, "data-follow", bh_show_number_of(call->data, "end"));
+    output_attr_number(html, "data-job", bh_show_number_of(call->data, "job"));
+    output_attr_number(html, "data-member", bh_show_number_of(call->data, "member"));
+    if (last && !output_is_over(call->data))
+        output_attr_number(html, "data-follow", bh_show_number_of(call->data, "end"));
     if (bh_show_truth_of(call->data, "open"))
         bh_html_flag(html, "data-open");
-    log_put_lines(html, list);
+    output_put_lines(html, list);
     bh_html_close(html, "pre");
     if (bh_json_count(list) == 0)
-        bh_html_element(html, "p", "note", log_word_empty(call->data));
+        bh_html_element(html, "p", "note", output_word_empty(call->data));
 }

@@ -179,7 +179,7 @@ static const char *
 output_word_empty(bh_json_value log)
 {
     if (bh_show_truth_of(log, "removed"))
-        return "Its output was removed: logs of ended jobs are kept for output_retention_days, and as many as fit.";
+        return "Its output was removed: logs of ended jobs are kept for log_retention_days, and as many as fit.";
     return output_is_over(log) ? "It wrote nothing." : "It has written nothing yet.";
 }
 

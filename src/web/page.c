@@ -248,6 +248,15 @@ bh_page_who(struct bh_page *page, struct bh_page_frame *frame)
             page_sections_of(bh_role_find(bh_json_text(bh_json_get(bh_json_at(roles, i), "role"), "")));
 }
 
+bool
+bh_page_lacks_factor(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+
+    return strcmp(bh_api_response_text(&who, "via"), "session") == 0
+           && bh_api_response_text(&who, "scopes")[0];
+}
+
 void
 bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice)
 {

@@ -79,6 +79,9 @@ void bh_page_forward_question(struct bh_page *page, struct bh_question *question
 /* Who is signed in, and which parts of the navigation that person sees, from /v1/whoami. */
 void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
 
+/* Whether no second factor was shown in the session yet: it may only complete its account. */
+bool bh_page_lacks_factor(struct bh_page *page);
+
 /* Now, for "3m ago". */
 bh_ns bh_page_now(const struct bh_page *page);
 

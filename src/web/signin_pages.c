@@ -283,8 +283,8 @@ bh_error_page(struct bh_buf *out, struct bh_error_view *view)
     bh_html_element(&html, "p", NULL, errors[i].sentence);
     bh_html_open(&html, "p");
     bh_html_open(&html, "a");
-    bh_html_attr(&html, "href", view->frame.account ? "/account" : "/signin");
-    bh_html_text(&html, view->frame.account ? "Your account" : "Sign in");
+    bh_html_attr(&html, "href", "/");
+    bh_html_text(&html, "Go to the overview");
     bh_html_close(&html, "a");
     bh_html_close(&html, "p");
     bh_frame_end(&html, &view->frame);

@@ -111,6 +111,16 @@ view_is_there(const struct view_replies *replies, const char *id)
     return seen > 0 && (!id[0] || bh_panel_is_seen(&replies->responses[0]));
 }
 
+/* The account's page says what its user has to do first. */
+static void
+view_refuse(struct bh_page *page)
+{
+    if (bh_page_lacks_factor(page))
+        bh_page_redirect(page, "/account", BH_NOTICE_NONE);
+    else
+        bh_page_error(page, 404);
+}
+
 static void
 view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
 {
@@ -120,7 +130,7 @@ view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
     if (replies.responses[0].status == 401)
         bh_page_require_sign_in(page);
     else if (!view_is_there(&replies, id))
-        bh_page_error(page, 404);
+        view_refuse(page);
     else
         view_put(page, view, id, &replies);
     for (uint32_t i = 0; i < replies.count; i++)

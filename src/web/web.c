@@ -184,6 +184,22 @@ web_serve_view(struct bh_page *page, enum bh_site_view view, const char *id)
     bh_secret_wipe(page->session, sizeof page->session);
 }
 
+/* What is no page is asked of the API; that there is no such thing is a page for a browser. */
+static void
+web_pass_on(struct bh_page *page)
+{
+    const struct bh_web_options *web = &page->web->options;
+    const char *accept = page->request->accept;
+    struct bh_reply *reply = page->reply;
+
+    web->api(web->api_self, page->request, reply);
+    if (reply->status != 404 || !accept || !strstr(accept, "text/html"))
+        return;
+    bh_buf_clear(&reply->body);
+    reply->header_count = 0;
+    bh_page_error(page, 404);
+}
+
 void
 bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
@@ -210,5 +226,5 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
     else if (asset || known)
         bh_page_error(&page, 405);
     else
-        web->options.api(web->options.api_self, request, reply);
+        web_pass_on(&page);
 }

@@ -12,7 +12,7 @@ static bool
 html_is_one_of(const char *name, const char *const *names)
 {
     for (; *names; names++)
-        if (strcmp(name, *names) == 0)
+        if (**names == *name && strcmp(name, *names) == 0)
             return true;
     return false;
 }
@@ -41,6 +41,18 @@ html_put_escaped_char(struct bh_buf *out, const char *at, size_t step)
     }
 }
 
+/* So many bytes that stand for themselves: nearly all. */
+static size_t
+html_plain_length(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] >= ' ' && text[length] <= '~' && text[length] != '&' && text[length] != '<'
+           && text[length] != '>' && text[length] != '"' && text[length] != '\'')
+        length++;
+    return length;
+}
+
 static void
 html_put_escaped(struct bh_buf *out, const char *text)
 {
@@ -49,6 +61,11 @@ html_put_escaped(struct bh_buf *out, const char *text)
     for (; left > 0; text += step, left -= step) {
         unsigned char c = (unsigned char)*text;
 
+        step = html_plain_length(text);
+        if (step > 0) {
+            bh_buf_put(out, text, step);
+            continue;
+        }
         step = c == '\n' || c == '\t' ? 1 : bh_utf8_shown_step(text, left);
         if (step == 0) {
             bh_buf_puts(out, "\xef\xbf\xbd");

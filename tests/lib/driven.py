@@ -37,9 +37,9 @@ def missing(modules, *browsers):
 
 
 class Driven:
-    def __init__(self, modules, browser="chromium", trust=b"", plain=False):
+    def __init__(self, modules, browser="chromium", trust=b"", plain=False, scheme="light"):
         self.home = tempfile.mkdtemp(prefix="bulkhead-browser-")
-        options = {"browser": browser, "program": program(browser), "plain": plain,
+        options = {"browser": browser, "program": program(browser), "plain": plain, "scheme": scheme,
                    "trust": chromium.key_digest(trust) if browser == "chromium" else ""}
         self.process = subprocess.Popen(
             ["node", ROOT / "tests/web/pages.mjs", modules, json.dumps(options)], stdin=subprocess.PIPE,
@@ -103,7 +103,7 @@ class Page:
         return self.call("go", address=self.origin + path, width=width)
 
     def show(self, width=None, medium=None, **features):
-        """prefers_color_scheme="dark" and the like; what is left out is as the browser has it."""
+        """prefers_color_scheme="dark" and the like; what is left out is as the browser has it.  In Firefox all is."""
         more = {"medium": medium} if medium is not None else {}
         self.call("show", width=width, features={name.replace("_", "-"): value for name, value in features.items()}, **more)
 

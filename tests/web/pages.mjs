@@ -1,7 +1,8 @@
 // A browser that tests/lib/driven.py drives, by puppeteer-core: reads deeds as lines of JSON, answers each
 // with a line of JSON.  It observes; what is right is said in tests/web/pages.py.
 //
-//   node pages.mjs MODULES '{"browser": "chromium" | "firefox", "program": PATH, "trust": DIGEST, "plain": BOOLEAN}'
+//   node pages.mjs MODULES '{"browser": "chromium" | "firefox", "program": PATH, "trust": DIGEST, "plain": BOOLEAN,
+//                           "scheme": "dark" | "light"}'
 //
 // `plain` is a browser that neither runs scripts nor shows pictures.  What is put into a page for judging it goes
 // there by the debugger, into a world of its own: the page's content policy stays in force.
@@ -21,9 +22,12 @@ const CHROMIUM = ["--no-first-run", "--disable-background-networking", "--disabl
 
 function launch() {
   if (options.browser === "firefox") {
+    // What readers prefer is Firefox's to know from its start on: WebDriver BiDi has no word for it.
+    const prefers = { "layout.css.prefers-color-scheme.content-override": options.scheme === "dark" ? 0 : 1,
+      "ui.prefersReducedMotion": options.scheme === "dark" ? 1 : 0 };
+    const plain = options.plain ? { "javascript.enabled": false, "permissions.default.image": 2 } : {};
     return puppeteer.launch({ browser: "firefox", executablePath: options.program, acceptInsecureCerts: true,
-      protocolTimeout: 60000, extraPrefsFirefox: options.plain
-        ? { "javascript.enabled": false, "permissions.default.image": 2 } : {} });
+      protocolTimeout: 60000, extraPrefsFirefox: { ...prefers, ...plain } });
   }
   const args = [...CHROMIUM, `--ignore-certificate-errors-spki-list=${options.trust}`];
   if (process.getuid() === 0) args.push("--no-sandbox");  // it refuses to run as root with one
@@ -63,12 +67,14 @@ function begin_stops() {
     return first;
   });
   window.__visited = [];
-  document.addEventListener("focusin", (event) => {
-    const style = getComputedStyle(event.target);
-    let at = window.__stops.indexOf(event.target);
-    if (at < 0 && event.target.type === "radio") at = window.__stops.findIndex((e) => e.name === event.target.name);
+  const visit = (element) => {
+    const style = getComputedStyle(element);
+    let at = window.__stops.indexOf(element);
+    if (at < 0 && element.type === "radio") at = window.__stops.findIndex((e) => e.name === element.name);
     if (at >= 0) window.__visited.push([at, style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2]);
-  });
+  };
+  document.addEventListener("focusin", (event) => visit(event.target));
+  if (document.hasFocus()) visit(document.activeElement); // a field that wants to be first
   return window.__stops.map((e) => e.outerHTML.slice(0, 100));
 }
 
@@ -94,6 +100,16 @@ const asked = {
 
 // ---- deeds ----
 
+// Firefox refuses a "__Host-" cookie by WebDriver; from a page of the site it takes one.
+async function sign_in(page, origin, session) {
+  if (options.browser !== "firefox") {
+    await page.setCookie({ name: "__Host-bulkhead", value: session, url: origin, secure: true, httpOnly: true, path: "/" });
+    return;
+  }
+  await page.goto(`${origin}/signedout`);
+  await page.evaluate((value) => { document.cookie = `__Host-bulkhead=${value}; Secure; Path=/; SameSite=Lax`; }, session);
+}
+
 function attend(page, origin) {
   const kept = { page, faults: [], foreign: [], asked: 0 };
   page.on("console", (message) => {
@@ -112,8 +128,7 @@ const deeds = {
   async open(browser, { origin, session, zone }) {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
-    if (session)
-      await page.setCookie({ name: "__Host-bulkhead", value: session, url: origin, secure: true, httpOnly: true, path: "/" });
+    if (session) await sign_in(page, origin, session);
     if (!options.plain) await page.evaluateOnNewDocument(watch);
     if (zone) await page.emulateTimezone(zone);
     const number = pages.size + 1;
@@ -133,6 +148,7 @@ const deeds = {
     const kept = pages.get(page);
     if (width && kept.width !== width) await kept.page.setViewport({ width, height: 900 });
     kept.width = width ?? kept.width;
+    if (options.browser === "firefox") return;
     await kept.page.emulateMediaFeatures(Object.entries(features).map(([name, value]) => ({ name, value })));
     if (medium !== undefined) await kept.page.emulateMediaType(medium || undefined);
   },
@@ -155,8 +171,8 @@ const deeds = {
   },
   async tab(_, { page }) {
     const kept = pages.get(page);
-    const stops = await kept.page.evaluate(begin_stops);
     await kept.page.bringToFront();
+    const stops = await kept.page.evaluate(begin_stops);
     const presses = [];
     for (let i = 0; i < stops.length + 12; i++) presses.push(kept.page.keyboard.press("Tab"));
     await Promise.all(presses);

@@ -2,14 +2,12 @@
 """Every page of a real site in real browsers: each row of tables/panels.tbl and tables/pages.tbl, so that a new row
 is tried by itself.  Speaks TAP.
 
-    pages.py BUILD MODULES [--matrix] [WORD]     the tests whose name holds WORD
+    pages.py BUILD MODULES [--matrix] [--only BROWSER] [WORD]     the tests whose name holds WORD
 
 MODULES is the folder that tools/browser-packages filled.  Screenshots lie in BUILD/pages.  With --matrix every
 page is tried as every role, in Chromium and Firefox, in each width and scheme; without, as an admin in Chromium."""
 import argparse
-import functools
 import http.client
-import json
 import pathlib
 import re
 import socket
@@ -23,7 +21,7 @@ import browsed  # noqa: E402
 import bulkhead  # noqa: E402
 import driven  # noqa: E402
 import tap  # noqa: E402
-from report import Report, Skip, skip_all  # noqa: E402
+from report import Report, skip_all  # noqa: E402
 
 ROLES = {"admin": "erin", "operator": "carol", "developer": "alice", "viewer": "vera", "auditor": "dave", "billing": "bill"}
 WIDTHS, SCHEMES = (1280, 320), ("light", "dark")
@@ -173,11 +171,11 @@ class PagesSite(browsed.BrowsedSite):
 class Stage:
     """What all tests share."""
 
-    def __init__(self, site, modules, build, browser="chromium"):
-        self.site, self.modules, self.name = site, modules, browser
+    def __init__(self, site, modules, build, browser="chromium", schemes=SCHEMES):
+        self.site, self.modules, self.name, self.schemes = site, modules, browser, schemes
         self.shots = pathlib.Path(build) / "pages"
         self.shots.mkdir(exist_ok=True)
-        self.browser = driven.Driven(modules, browser, trust=site.certificate)
+        self.browser = driven.Driven(modules, browser, trust=site.certificate, scheme=schemes[-1])
 
     def open(self, role="admin", **more):
         return self.browser.open(self.site.origin, self.site.session(role) if role else None, **more)
@@ -232,7 +230,7 @@ def crawled(stage):
 
 # ---- a page in a browser ----
 
-def judged(stage, tab, page, found):
+def judged(tab, found):
     """What is wrong with a page that was just opened, as it stands."""
     trouble, layout, content = tab.call("trouble"), tab.ask("layout"), tab.ask("content")
     for name in ("faults", "refused", "foreign", "moved"):
@@ -261,7 +259,7 @@ def by_keyboard(tab, found):
 
 def in_each_look(stage, tab, page, found, role="admin"):
     """Both schemes and widths, without loading it again."""
-    for scheme in SCHEMES:
+    for scheme in stage.schemes:
         for width in WIDTHS:
             tab.show(width=width, prefers_color_scheme=scheme)
             layout = tab.ask("layout")
@@ -295,7 +293,8 @@ def look_at(stage, page, role="admin"):
         tap.equal("status", status, stage.site.expected(page, role))
         if status != 200:
             return found, None
-        content = judged(stage, tab, page, found)
+        content = judged(tab, found)
+        tap.equal("path", content["path"], page.path)
         without_motion(tab, found)
         by_keyboard(tab, found)
         if stage.name == "chromium":
@@ -332,6 +331,7 @@ def plain(stage, contents):
             with browser.open(stage.site.origin, stage.site.session("admin") if page.signed_in else None) as tab:
                 tab.go(page.path)
                 content = tab.ask("content")
+            tap.equal("path", content["path"], page.path)
             said = contents.get(page.path, content)
             lacks = [heading for heading in said["headings"] if heading not in content["headings"]]
             wrong += [f"{page.path}: no heading {heading}" for heading in lacks]
@@ -505,9 +505,10 @@ def lacking_pages():
 
 
 def play_matrix(stage, report, word):
+    contents = {}
     for role in ROLES:
         if word in role:
-            contents = look_at_all(stage, report, role)
+            contents.update(look_at_all(stage, report, role))
     report.attempt(f"{stage.name}: {plain.__doc__}", plain, stage, contents)
     report.play(LIVE, stage)
 
@@ -518,15 +519,17 @@ def main():
     options.add_argument("modules")
     options.add_argument("word", nargs="?", default="")
     options.add_argument("--matrix", action="store_true")
+    options.add_argument("--only", help="chromium or firefox")
     args = options.parse_args()
-    browsers = ("chromium", "firefox") if args.matrix else ("chromium",)
-    lack = tap.missing() or driven.missing(args.modules, *browsers)
+    browsers = [("chromium", SCHEMES)] + ([("firefox", ["light"]), ("firefox", ["dark"])] if args.matrix else [])
+    browsers = [row for row in browsers if args.only in (None, row[0])]
+    lack = tap.missing() or driven.missing(args.modules, *[name for name, _ in browsers])
     if lack:
         skip_all(lack)
     report = Report()
     with PagesSite(args.build) as site:
-        for name in browsers:
-            stage = Stage(site, args.modules, args.build, name)
+        for name, schemes in browsers:
+            stage = Stage(site, args.modules, args.build, name, schemes)
             with stage.browser:
                 print(f"# {stage.browser.version}", flush=True)
                 (play_matrix if args.matrix else play_quick)(stage, report, args.word)

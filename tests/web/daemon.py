@@ -242,7 +242,8 @@ def by_password(day):
         day.fill(account="ada", password=PASSWORD, code=code)
         day.press("form[action='/signin'] button")
         day.says(said)
-    day.at("/account")
+    day.at("/")
+    day.go("/account")
     day.says("with a code")
     day.expect("status of 403")
 

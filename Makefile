@@ -87,7 +87,7 @@ deb: ## Debian packages for this machine's release, into build-deb/
 	@tools/deb
 
 clean: ## remove what was built
-	rm -rf build build-against build-san build-tsan build-fuzz build-stage build-deb
+	rm -rf build build-against build-san build-tsan build-fuzz build-stage build-deb build-web
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

@@ -44,6 +44,7 @@ frame_put_script(struct bh_html *html, const char *name)
     bh_html_open(html, "script");
     bh_html_attr(html, "src", bh_asset_path(name));
     bh_html_flag(html, "defer");
+    bh_html_attr(html, "blocking", "render"); /* what it shows is there at the first paint: nothing moves */
     bh_html_close(html, "script");
 }
 
@@ -151,6 +152,17 @@ frame_put_live(struct bh_html *html)
 }
 
 static void
+frame_put_top(struct bh_html *html, const struct bh_page_frame *frame)
+{
+    bh_html_open(html, "div");
+    bh_html_attr(html, "class", "top");
+    bh_html_element(html, "h1", NULL, frame->title);
+    if (frame->live)
+        frame_put_live(html);
+    bh_html_close(html, "div");
+}
+
+static void
 frame_put_notice(struct bh_html *html, enum bh_notice notice)
 {
     const char *tone = notices[notice].tone;
@@ -181,9 +193,7 @@ bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame)
         bh_html_attr(&html, "class", frame->narrow ? "view narrow" : "view");
     frame_put_header(&html, frame);
     bh_html_open(&html, "main");
-    bh_html_element(&html, "h1", NULL, frame->title);
-    if (frame->live)
-        frame_put_live(&html);
+    frame_put_top(&html, frame);
     frame_put_notice(&html, frame->notice);
     return html;
 }

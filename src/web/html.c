@@ -12,7 +12,7 @@ static bool
 html_is_one_of(const char *name, const char *const *names)
 {
     for (; *names; names++)
-        if (strcmp(name, *names) == 0)
+        if (**names == *name && strcmp(name, *names) == 0)
             return true;
     return false;
 }

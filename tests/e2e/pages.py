@@ -164,7 +164,7 @@ def tokens(site):
     browser.send("/account/totp", code=code_of(secret))
     code = re.search(r"<li>([0-9A-Z-]{19})</li>", browser.text).group(1)
     browser.go("/account").send("/signout")
-    browser.go("/signin").send("/signin", account="zoe", password=PASSWORD, code=code).says("Your account")
+    browser.go("/signin").send("/signin", account="zoe", password=PASSWORD, code=code).says("signed in as")
     browser.ask("POST", "/v1/tokens", json.dumps({"note": "nightly"}), **{
         "Authorization": "Bearer " + browser.cookies["__Host-bulkhead"], "Content-Type": "application/json"})
     token = json.loads(browser.text)["token"]
@@ -242,6 +242,7 @@ def passkey(site):
         page.go(ORIGIN + "/signin")
         page.press("form[data-passkey] button")
         says("signed in as zoe")
+        page.go(ORIGIN + "/account")
         says("with a passkey")
         page.press("form[action='/account/passkey/remove'] button")
         says("Add another way first")

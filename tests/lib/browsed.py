@@ -30,7 +30,7 @@ class BrowsedSite(bulkhead.Site):
         self.port = bulkhead.free_port()
         self.origin = f"https://localhost:{self.port}"
         self.people = people
-        self.sessions = {}
+        self.sessions, self.recovery = {}, {}
         address = f"\nsign_in: {{address: '{self.origin}'}}\n"
         super().__init__(build, topology=topology, site=site + address, daemon_conf=f"https_port = {self.port}", **more)
 
@@ -73,8 +73,12 @@ class BrowsedSite(bulkhead.Site):
             enroll = self.ask("POST", "/v1/accounts", {"principal": name}, first)["code"]
             self.ask("PUT", "/v1/account/password", {"account": name, "enrol": enroll, "password": PASSWORD})
             session = self.ask("POST", "/v1/sign-in", {"account": name, "password": PASSWORD})["session"]
-            recovery = self.add_app(session)
-            self.sessions[name] = self.ask("POST", "/v1/sign-in", {"account": name, "password": PASSWORD, "code": recovery[0]})["session"]
+            self.recovery[name] = self.add_app(session)
+            self.sessions[name] = self.sign_in(name)
+
+    def sign_in(self, name):
+        """One more session of an account, with the next of its recovery codes."""
+        return self.ask("POST", "/v1/sign-in", {"account": name, "password": PASSWORD, "code": self.recovery[name].pop(0)})["session"]
 
     def fill(self):
         """Jobs in every state that a page shows."""

@@ -206,6 +206,8 @@ show(const char *path, struct bh_reply *reply)
         reply->status = 204; /* pages stay as they are */
     else if (strncmp(path, "/golden/", 8) == 0)
         show_golden(path + 8, reply);
+    else if (strcmp(path, "/live") == 0) /* nothing ever changes here */
+        reply->content_type = "text/event-stream";
     else
         reply->status = 404;
 }

@@ -183,6 +183,8 @@ bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack)
         svg_put_rect(html, stack->segments[i].class,
                      (const uint32_t[4]){ from, 0, svg_bar_length(before, stack->whole) - from, BAR_HIGH });
     }
+    bh_html_close(html, "svg");
+}
 
 /* ---- a course over time ---- */
 
@@ -265,7 +267,7 @@ svg_put_runs(struct bh_html *html, const struct bh_svg_series *series, const cha
 void
 bh_svg_put_series(struct bh_html *html, const struct bh_svg_series *series)
 {
-    svg_open(html, "series", SERIES_WIDE, SERIES_HIGH, series->title);
+    svg_open(html, "img", "series", (const uint32_t[2]){ SERIES_WIDE, SERIES_HIGH }, series->title);
     bh_html_attr(html, "preserveaspectratio", "none");
     if (series->has_usual) {
         uint32_t high = (uint32_t)svg_series_y(series, series->usual_max);

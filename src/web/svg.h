@@ -50,8 +50,8 @@ struct bh_svg_stack {
 };
 void bh_svg_put_stack(struct bh_html *html, const struct bh_svg_stack *stack);
 
-/* A course over time: the mean as a line, least to most as a band around it, what is usual behind both.  A step
- * without a point is a gap. */
+/* A course over time: the mean as a line, least to most as a band around it, what is usual behind both.  A
+ * step without a point is a gap. */
 struct bh_svg_point {
     uint32_t step;
     uint64_t min, mean, max;

@@ -453,8 +453,8 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_pages),      cmocka_unit_test(other_rounds),
-        cmocka_unit_test(a_large_overview), cmocka_unit_test(twins),
+        cmocka_unit_test(whole_pages),       cmocka_unit_test(other_rounds),
+        cmocka_unit_test(a_large_overview),  cmocka_unit_test(twins),
         cmocka_unit_test(refused_questions), cmocka_unit_test(searches_keep_what_was_asked),
         cmocka_unit_test(strangers),
     };

@@ -18,7 +18,7 @@ enum {
 
 /* Takes over from a session whose handshake is done and that has nothing left to send.  The session sends
  * nothing from then on, not even its end: a number is used for one record only.  NULL: its state cannot be
- * had, and it sends on. */
+ * had. */
 BH_MUST_USE struct bh_seal *bh_seal_take(gnutls_session_t session);
 void bh_seal_free(struct bh_seal *seal); /* NULL is fine */
 

@@ -12,7 +12,7 @@
 #include "base/test.h"
 #include "base/time.h"
 
-enum { TEXT_MAX = 3 * BH_SEAL_TEXT_MAX + 1, RECORDS_BYTES = TEXT_MAX + 8 * BH_SEAL_OVERHEAD };
+enum { TEXT_MAX = 3 * BH_SEAL_TEXT_MAX + 1, RECORDS_BYTES = TEXT_MAX + 64 * BH_SEAL_OVERHEAD };
 
 /* Both ends of a connection, in this thread. */
 struct pair {
@@ -78,13 +78,21 @@ seal_test_shake_hands(struct pair *pair)
 }
 
 static struct pair
-seal_test_connect(const char *cipher)
+seal_test_open(const char *cipher)
 {
     struct pair pair;
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.fds), 0);
     pair.server = seal_test_session(GNUTLS_SERVER, cipher, pair.fds[0], &pair.shown);
     pair.client = seal_test_session(GNUTLS_CLIENT, cipher, pair.fds[1], &pair.trusted);
+    return pair;
+}
+
+static struct pair
+seal_test_connect(const char *cipher)
+{
+    struct pair pair = seal_test_open(cipher);
+
     seal_test_shake_hands(&pair);
     return pair;
 }
@@ -163,6 +171,27 @@ every_size_is_opened_with_every_cipher(void **state)
     BH_CHECK_DONE();
 }
 
+/* The client ends the connection where a record is larger. */
+static void
+a_client_that_wants_small_records_gets_them(void **state)
+{
+    static const size_t most[] = { 512, 1000, 5000 };
+
+    for (size_t i = 0; i < BH_COUNT(most); i++) {
+        struct pair pair = seal_test_open("AES-128-GCM");
+        struct bh_seal *seal;
+
+        assert_int_equal(gnutls_record_set_max_recv_size(pair.client, most[i]), 0);
+        seal_test_shake_hands(&pair);
+        seal = bh_seal_take(pair.server);
+        assert_non_null(seal);
+        BH_CHECK("opened", seal_test_opens(&pair, seal, BH_SEAL_TEXT_MAX));
+        bh_seal_free(seal);
+        seal_test_disconnect(&pair);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 what_has_no_room_is_refused(void **state)
 {
@@ -195,6 +224,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_is_opened_with_every_cipher),
+        cmocka_unit_test(a_client_that_wants_small_records_gets_them),
         cmocka_unit_test(what_has_no_room_is_refused),
         cmocka_unit_test(a_session_without_keys_is_left_alone),
     };

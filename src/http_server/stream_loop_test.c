@@ -1,4 +1,4 @@
-/* One thread for all streams: what it sends, whom it waits for, and when it lets go. */
+/* One thread for all streams: what it sends, what it waits for, and when it lets go. */
 #include "http_server/stream_loop.h"
 
 #include <arpa/inet.h>
@@ -48,6 +48,7 @@ source_read(void *self, char *memory, size_t size, bh_ns *ret_again)
 {
     struct source *source = self;
     uint64_t count;
+    bool over;
 
     pthread_mutex_lock(&source->mutex);
     assert_int_equal(source->closed, 0);
@@ -57,9 +58,10 @@ source_read(void *self, char *memory, size_t size, bh_ns *ret_again)
     for (uint64_t i = 0; i < count; i++)
         memory[i] = (char)((source->taken + i) % 251);
     source->taken += count;
+    over = source->over;
     *ret_again = UINT64_MAX;
     pthread_mutex_unlock(&source->mutex);
-    return count > 0 || !source->over ? (long)count : BH_STREAM_OVER;
+    return count > 0 || !over ? (long)count : BH_STREAM_OVER;
 }
 
 static void

@@ -30,6 +30,7 @@
 #include "api/nodes/nodes.h"
 #include "api/openapi.h"
 #include "api/request/auth.h"
+#include "api/request/followers.h"
 #include "api/request/rate.h"
 #include "api/request/stream_gate.h"
 #include "api/site/datasets.h"
@@ -66,6 +67,7 @@ bh_api_new(const struct bh_api_options *options)
     api->whatif_lock = bh_whatif_lock_new();
     api->rates = bh_rate_limiter_new(options->rates);
     api->streams = bh_stream_gate_new(options->streams_max, options->crowded);
+    api->followers = bh_followers_new(&options->owner);
     api->tree = bh_log_tree_new(&options->store, options->crypto);
     return api;
 }
@@ -75,6 +77,7 @@ bh_api_free(struct bh_api *api)
 {
     if (!api)
         return;
+    bh_followers_free(api->followers);
     bh_start_estimates_free(api->start_estimates);
     bh_whatif_lock_free(api->whatif_lock);
     bh_log_tree_free(api->tree);

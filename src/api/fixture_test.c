@@ -706,17 +706,34 @@ fixture_keep(const struct bh_buf *body, struct received *ret)
     ret->text[length] = '\0';
 }
 
+static void
+fixture_wake(void *self)
+{
+}
+
 /* At most `parts` parts of a stream are read. */
 static void
 fixture_drain(struct bh_reply *reply, struct received *ret, int parts)
 {
-    size_t length = 0, got;
+    const struct bh_stream *stream = &reply->stream;
+    size_t length = 0;
+    long got;
 
-    while (parts-- > 0 && length + 16384 < sizeof ret->text
-           && (got = reply->stream.read(reply->stream.self, ret->text + length, 16384)) > 0)
-        length += got;
+    stream->begin(stream->self, &(struct bh_waker){ fixture_wake, NULL });
+    while (parts > 0 && length + 16384 < sizeof ret->text) {
+        bh_ns again, now;
+
+        got = stream->read(stream->self, ret->text + length, 16384, &again);
+        if (got < 0)
+            break;
+        now = bh_time_monotonic();
+        if (got == 0 && again > now)
+            bh_time_sleep(again - now);
+        length += (size_t)got;
+        parts -= got > 0;
+    }
     ret->text[length] = '\0';
-    reply->stream.close(reply->stream.self);
+    stream->close(stream->self);
 }
 
 /* Every reply of every test is what the OpenAPI document says of it. */

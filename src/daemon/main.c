@@ -490,9 +490,9 @@ daemon_stop(struct daemon_program *program)
     bh_ticker_stop(program->defragger);
     bh_ticker_stop(program->accounts_ticker);
     bh_accounts_maintain(program->accounts);
-    bh_web_free(program->web); /* its thread asks the owner */
+    bh_web_free(program->web); /* its thread asks the owner, */
+    bh_api_free(program->api); /* and so does this one's */
     bh_owner_stop(program->owner);
-    bh_api_free(program->api);
     bh_recording_free(program->recording);
     bh_streams_free(program->streams);
     bh_accounts_close(program->accounts);

@@ -9,9 +9,10 @@
 #include "http_server/certificate.h"
 #include "http_server/head.h"
 #include "http_server/server.h"
+#include "http_server/socket.h"
 
 #define REPLY_BYTES_MAX (UINT64_C(64) << 20)
-#define STREAM_BLOCK_BYTES (16 << 10)
+enum { STREAM_BLOCK_BYTES = 128 }; /* the library reads none */
 
 struct exchange {
     struct bh_exchange_owner *owner;
@@ -21,6 +22,7 @@ struct exchange {
     struct bh_reply reply;
     struct bh_buf body;
     uint64_t received;
+    bool http_1_0, streams;
     bool upgraded;                      /* the connection belongs to the stream from now on, */
     struct bh_upgrade_pending *pending; /* once it was handed over to this one */
 };
@@ -57,14 +59,6 @@ exchange_each_query(const struct bh_request *request,
     struct query_walk walk = { sink, self };
 
     (void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, exchange_pass_query, &walk);
-}
-
-static bool
-exchange_client_gone(const struct bh_request *request)
-{
-    const struct exchange *x = request->server;
-
-    return bh_peers_gone(x->connection);
 }
 
 /* ---- the head ---- */
@@ -131,7 +125,6 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
         .arena = x->connection->arena,
         .query = exchange_find_query,
         .each_query = exchange_each_query,
-        .gone = exchange_client_gone,
         .server = x,
     };
     bh_buf_init(&x->body, BH_SERVER_BODY_MAX + 1);
@@ -141,16 +134,14 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
 
 /* ---- the reply ---- */
 
+/* The head is sent: the library is to end its part, and bh_exchange_completed hands the stream over. */
 static ssize_t
-exchange_read_stream(void *self, uint64_t position, char *memory, size_t size)
+exchange_leave_library(void *self, uint64_t position, char *memory, size_t size)
 {
     struct exchange *x = self;
-    size_t count;
 
-    if (__atomic_load_n(&x->owner->stopping, __ATOMIC_RELAXED))
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    count = x->reply.stream.read(x->reply.stream.self, memory, size);
-    return count > 0 ? (ssize_t)count : MHD_CONTENT_READER_END_OF_STREAM;
+    x->streams = true;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static struct MHD_Response *
@@ -159,7 +150,7 @@ exchange_make_response(struct exchange *x)
     struct bh_reply *reply = &x->reply;
 
     if (reply->stream.read)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, exchange_read_stream,
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, exchange_leave_library,
                                                  x, NULL);
     /* The body is released when the exchange completes, after it was sent. */
     return MHD_create_response_from_buffer(reply->body.length, reply->body.bytes, MHD_RESPMEM_PERSISTENT);
@@ -204,6 +195,8 @@ exchange_send_reply(struct exchange *x)
     if (!exchange_has_header(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (reply->stream.read)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     for (uint32_t i = 0; i < reply->header_count; i++)
         (void)MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
     queued = MHD_queue_response(x->mhd, reply->status, response);
@@ -301,8 +294,95 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
         return bh_refusal_queue(mhd, BH_REFUSAL_CERTIFICATE);
     x = exchange_new(self, mhd, url);
     x->request.method = known;
+    x->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
     *context = x;
     return MHD_YES;
+}
+
+static void
+exchange_free(struct exchange *x)
+{
+    if (x->reply.upgrade.run)
+        x->reply.upgrade.drop(x->reply.upgrade.self);
+    bh_upgrade_drop(x->pending);
+    bh_buf_fini(&x->body);
+    bh_buf_fini(&x->reply.body);
+    free(x);
+}
+
+/* ---- a stream leaves the library ---- */
+
+/* The texts of the request lie in memory of the library's connection. */
+static bool
+exchange_keep_texts(struct exchange *x)
+{
+    struct bh_request *request = &x->request;
+    const char **const texts[] = { &request->path,   &request->content_type,    &request->authorization,
+                                   &request->accept, &request->idempotency_key, &request->cookie,
+                                   &request->host,   &request->origin,          &request->fetch_site,
+                                   &request->upgrade };
+
+    for (size_t i = 0; i < BH_COUNT(texts); i++) {
+        const char *text = *texts[i];
+
+        *texts[i] = text ? bh_arena_strdup(request->arena, text) : NULL;
+        if (text && !*texts[i])
+            return false;
+    }
+    return true;
+}
+
+static const char *
+exchange_no_query(const struct bh_request *request, const char *name)
+{
+    return NULL;
+}
+
+static void
+exchange_no_queries(const struct bh_request *request,
+                    void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+}
+
+static void
+exchange_stream_ended(void *self)
+{
+    struct exchange *x = self;
+    struct bh_connection *connection = x->connection;
+
+    exchange_free(x);
+    bh_peers_remove(connection);
+    bh_connection_put(connection);
+}
+
+/* False: it stays where it is. */
+static bool
+exchange_hand_stream_over(struct exchange *x)
+{
+    const union MHD_ConnectionInfo *tls = MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    struct bh_streamed streamed = { .source = x->reply.stream,
+                                    .tcp = !x->connection->transport.unix_socket,
+                                    .chunked = !x->http_1_0,
+                                    .ended = exchange_stream_ended,
+                                    .self = x };
+
+    if (!exchange_keep_texts(x))
+        return false;
+    if (tls && !(streamed.seal = bh_seal_take(tls->tls_session)))
+        return false;
+    streamed.fd = bh_peers_take_socket(x->connection);
+    if (streamed.fd < 0) {
+        bh_seal_free(streamed.seal);
+        return false;
+    }
+    if (streamed.tcp) {
+        bh_socket_keep_alive(streamed.fd);
+        bh_socket_keep_fresh(streamed.fd);
+    }
+    x->request.query = exchange_no_query;
+    x->request.each_query = exchange_no_queries;
+    bh_stream_loop_add(x->owner->streams, &streamed);
+    return true;
 }
 
 void
@@ -311,18 +391,13 @@ bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
 {
     struct exchange *x = *context;
 
-    if (!x)
+    *context = NULL;
+    if (!x || (x->streams && exchange_hand_stream_over(x)))
         return;
-    if (x->reply.stream.read && x->reply.stream.close)
+    if (x->reply.stream.read)
         x->reply.stream.close(x->reply.stream.self);
-    if (x->reply.upgrade.run)
-        x->reply.upgrade.drop(x->reply.upgrade.self);
-    bh_upgrade_drop(x->pending);
-    bh_buf_fini(&x->body);
-    bh_buf_fini(&x->reply.body);
     bh_arena_reset(x->connection->arena);
     if (!x->upgraded) /* the upgraded stream watches over it */
         bh_peers_reply_sent(x->connection);
-    free(x);
-    *context = NULL;
+    exchange_free(x);
 }

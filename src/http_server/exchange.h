@@ -5,6 +5,7 @@
 
 #include "http_server/peers.h"
 #include "http_server/refusal.h"
+#include "http_server/stream_loop.h"
 #include "http_server/upgrade.h"
 #include "ports/http.h"
 
@@ -14,8 +15,8 @@
 struct bh_exchange_owner {
     bh_http_handler handler;
     void *self;
-    bool stopping; /* read and written atomically */
     struct bh_upgrades *upgrades;
+    struct bh_stream_loop *streams;
 };
 
 /* For MHD_OPTION_URI_LOG_CALLBACK: remembers where the request's target lies, whole, for the access
@@ -27,7 +28,8 @@ void *bh_exchange_target(void *self, const char *target, struct MHD_Connection *
 bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
                                const char *version, const char *chunk, size_t *chunk_length, void **context);
 
-/* MHD_RequestCompletedCallback: the reply is sent, or the client is gone. */
+/* MHD_RequestCompletedCallback: the reply is sent, or the client is gone; or the head of a stream is sent,
+ * which then leaves for the stream loop. */
 void bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
                            enum MHD_RequestTerminationCode why);
 

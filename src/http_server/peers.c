@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/lock.h"
 #include "base/vec.h"
+#include "http_server/socket.h"
 #include "ports/crowd_news.h"
 
 enum { REFUSED_MOST = 16, ROOM_MAX = 1 << 20 };
@@ -22,6 +23,7 @@ struct bh_peers {
     struct bh_mutex mutex;
     struct bh_condition wake;
     struct bh_connection *first;
+    uint32_t count;
     uint32_t refused; /* connections that get a refusal */
     struct bh_crowd_news news;
     uint32_t unreported_taken, unreported_refused;
@@ -198,7 +200,18 @@ peers_gather(struct bh_peers *peers)
     return peers_count;
 }
 
-/* Streams whose clients have gone count no more, though their threads have not seen it yet. */
+/* Over TCP a client that goes says so only in its own direction; on a unix socket both ends do. */
+static bool
+peers_is_gone(const struct bh_connection *connection)
+{
+    struct pollfd at = { connection->fd, 0, 0 };
+
+    if (!connection->transport.unix_socket)
+        at.events = POLLRDHUP;
+    return poll(&at, 1, 0) > 0;
+}
+
+/* Streams whose clients have gone count no more, though the stream loop has not seen it yet. */
 static bool
 peers_drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
 {
@@ -206,7 +219,7 @@ peers_drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
 
     BH_ASSERT(bh_mutex_is_held(&peers->mutex));
     for (size_t i = 0; i < peers_count; i++)
-        if (peers->places[i].state == BH_PLACE_STREAM && bh_peers_gone(peers->taken[i])) {
+        if (peers->places[i].state == BH_PLACE_STREAM && peers_is_gone(peers->taken[i])) {
             peers_shut_down(peers->taken[i]);
             found = true;
         }
@@ -334,6 +347,7 @@ bh_peers_add(struct bh_peers *peers, struct bh_connection *connection)
     if (peers->first)
         peers->first->link = &connection->next;
     peers->first = connection;
+    peers->count++;
     bh_mutex_unlock(&peers->mutex);
     if (report && peers->limits.crowded)
         peers->limits.crowded(&crowding);
@@ -346,6 +360,7 @@ bh_peers_remove(struct bh_connection *connection)
 
     bh_mutex_lock(&peers->mutex);
     peers->refused -= connection->refused;
+    peers->count--;
     *connection->link = connection->next;
     if (connection->next)
         connection->next->link = connection->link;
@@ -408,13 +423,38 @@ bh_peers_reply_sent(struct bh_connection *connection)
     (void)peers_enter_state(connection, BH_PLACE_WAITING);
 }
 
-/* Over TCP a client that goes says so only in its own direction; on a unix socket both ends do. */
-bool
-bh_peers_gone(const struct bh_connection *connection)
+int
+bh_peers_take_socket(struct bh_connection *connection)
 {
-    struct pollfd at = { connection->fd, 0, 0 };
+    int fd;
 
-    if (!connection->transport.unix_socket)
-        at.events = POLLRDHUP;
-    return poll(&at, 1, 0) > 0;
+    bh_mutex_lock(&connection->peers->mutex);
+    fd = bh_socket_take(connection->fd);
+    if (fd >= 0) {
+        connection->fd = fd;
+        connection->streams = true;
+        connection->holders++;
+    }
+    bh_mutex_unlock(&connection->peers->mutex);
+    return fd;
+}
+
+uint32_t
+bh_peers_count(struct bh_peers *peers)
+{
+    uint32_t count;
+
+    bh_mutex_lock(&peers->mutex);
+    count = peers->count;
+    bh_mutex_unlock(&peers->mutex);
+    return count;
+}
+
+void
+bh_connection_put(struct bh_connection *connection)
+{
+    if (--connection->holders > 0)
+        return;
+    bh_arena_free(connection->arena);
+    free(connection);
 }

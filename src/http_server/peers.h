@@ -25,6 +25,8 @@ struct bh_connection {
     struct bh_arena *arena; /* reset after each request */
     struct bh_peers *peers;
     int fd;
+    _Atomic uint32_t holders;        /* libmicrohttpd, and the stream loop */
+    bool streams;                    /* the stream loop ends it; set in the connection's thread */
     const char *target, *target_end; /* of the request, where it was received; only to be compared */
     bool target_is_plain;            /* no blank is in it */
     bool target_is_short;            /* it has no more parameters than one request may */
@@ -70,7 +72,14 @@ void bh_peers_authenticated(struct bh_connection *connection, uint32_t principal
 void bh_peers_answered(struct bh_connection *connection, enum bh_place_state state);
 void bh_peers_reply_sent(struct bh_connection *connection);
 
-/* Whether the client has gone, or the connection is being closed. */
-bool bh_peers_gone(const struct bh_connection *connection);
+/* Its socket, which is its stream's from now on: libmicrohttpd, which ends its own part, gets one that leads
+ * nowhere.  The connection has one more holder.  -1: there are no descriptors, and nothing is changed. */
+BH_MUST_USE int bh_peers_take_socket(struct bh_connection *connection);
+
+/* How many are open. */
+uint32_t bh_peers_count(struct bh_peers *peers);
+
+/* One holder fewer; the last one frees it. */
+void bh_connection_put(struct bh_connection *connection);
 
 #endif

@@ -85,6 +85,7 @@ server_connection_new(struct MHD_Connection *mhd)
     BH_ASSERT(connection);
     connection->arena = bh_arena_new(ARENA_BYTES_MAX);
     connection->fd = server_descriptor_of(mhd);
+    connection->holders = 1;
     from = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     if (from && from->client_addr
         && (from->client_addr->sa_family == AF_INET || from->client_addr->sa_family == AF_INET6))
@@ -105,9 +106,9 @@ server_on_connection(void *self, struct MHD_Connection *mhd, void **context,
         *context = connection = server_connection_new(mhd);
         bh_peers_add(server->peers, connection);
     } else if (connection) {
-        bh_peers_remove(connection);
-        bh_arena_free(connection->arena);
-        free(connection);
+        if (!connection->streams)
+            bh_peers_remove(connection);
+        bh_connection_put(connection);
         *context = NULL;
     }
 }
@@ -235,7 +236,8 @@ server_new(const struct bh_server_options *options)
     uint32_t request = DEADLINE_IDLES * options->idle_s;
 
     BH_ASSERT(server);
-    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false, bh_upgrades_new() };
+    server->owner = (struct bh_exchange_owner){ options->handler, options->self, bh_upgrades_new(),
+                                                bh_stream_loop_new(options->idle_s * BH_NS_PER_S) };
     server->peers = bh_peers_new(&(struct bh_peers_limits){
         .places = { .most = options->connections_max,
                     .most_anonymous = options->connections_max - options->connections_max / RESERVED,
@@ -250,6 +252,7 @@ static void
 server_free(struct bh_server *server)
 {
     bh_peers_free(server->peers);
+    bh_stream_loop_free(server->owner.streams);
     bh_upgrades_free(server->owner.upgrades);
     free(server);
 }
@@ -270,8 +273,14 @@ bh_server_start(const struct bh_server_options *given, struct bh_server **ret_se
     if (options->idle_s == 0)
         options->idle_s = IDLE_DEFAULT_S;
     server = server_new(options);
+    if (!server->owner.streams) {
+        bh_fd_close(options->fd);
+        server_free(server);
+        return bh_err_errno(err, "start the thread of streams");
+    }
     server->daemon = server_start_daemon(server, options);
     if (!server->daemon) { /* the library has closed the socket */
+        bh_stream_loop_stop(server->owner.streams);
         server_free(server);
         if (options->certificate)
             return bh_err_set(err, BH_INVALID, "cannot serve HTTPS with this certificate and key");
@@ -286,7 +295,7 @@ bh_server_stop(struct bh_server *server)
 {
     if (!server)
         return;
-    __atomic_store_n(&server->owner.stopping, true, __ATOMIC_RELAXED);
+    bh_stream_loop_stop(server->owner.streams);
     bh_upgrades_stop(server->owner.upgrades);
     MHD_stop_daemon(server->daemon);
     server_free(server);
@@ -295,8 +304,5 @@ bh_server_stop(struct bh_server *server)
 uint32_t
 bh_server_connections(const struct bh_server *server)
 {
-    const union MHD_DaemonInfo *found =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-
-    return found ? found->num_connections : 0;
+    return bh_peers_count(server->peers);
 }

@@ -6,16 +6,18 @@
 #include "base/err.h"
 #include "ports/http.h"
 
-/* libmicrohttpd behind ports/http.h: one server a listening socket, one thread a connection.
+/* libmicrohttpd behind ports/http.h: one server a listening socket, one thread a connection until its
+ * answer is a stream; streams have one thread together (http_server/stream_loop.h).
  *
  * Bodies are at most BH_SERVER_BODY_MAX (413 above), headers BH_SERVER_HEADERS_MAX (431 above), parameters of
  * a query BH_SERVER_PARAMETERS_MAX (414 above); a head that two readers could read in two ways is 400
  * (http_server/head.h).  A client that says nothing for idle_s loses its connection, and so does one that
- * takes three times as long for a request, or an unknown client that takes 15 s for a head.  With
- * connections_max open, the client that holds the most gives one back to a newcomer, or is refused, 429
- * (http_server/places.h): no Unix user but root and no address block holds more than half, unknown clients
- * together hold at most three quarters, and root always gets in.  Replies carry Cache-Control: no-store and
- * X-Content-Type-Options: nosniff.  Nothing is logged: a faulty client learns of its fault from the answer.
+ * takes three times as long for a request, or an unknown client that takes 15 s for a head, or one
+ * that takes nothing of its stream for idle_s.  With connections_max open, the client that holds the most
+ * gives one back to a newcomer, or is refused, 429 (http_server/places.h): no Unix user but root and no
+ * address block holds more than half, unknown clients together hold at most three quarters, and root always
+ * gets in.  Replies carry Cache-Control: no-store and X-Content-Type-Options: nosniff.  Nothing is logged: a
+ * faulty client learns of its fault from the answer.
  */
 struct bh_server;
 
@@ -42,8 +44,8 @@ struct bh_server_options {
 BH_MUST_USE bh_rc bh_server_start(const struct bh_server_options *options, struct bh_server **ret_server,
                                   struct bh_err *err);
 
-/* Stops accepting, ends open connections (streams get at most a second's notice) and
- * frees the server; closes the listening socket. */
+/* Stops accepting, ends open connections, streams at once, and frees the server; closes the listening
+ * socket. */
 void bh_server_stop(struct bh_server *server);
 BH_AUTO_DEFINE(struct bh_server *, bh_server_stop)
 

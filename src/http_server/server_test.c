@@ -1,6 +1,7 @@
 #include "http_server/server.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,23 +9,25 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/test.h"
 #include "base/time.h"
-#include "ports/crypto.h"
+#include "http_server/ticks_test.h"
 
 /* The contract of ports/http.h over raw sockets, with a toy handler. */
 
-enum { SOMEBODY = 12345 }; /* a uid that need not exist */
+enum {
+    SOMEBODY = 12345, /* a uid that need not exist */
+    HALVES = 40,
+    CROWD = 100
+};
 
 static char folder[] = "/tmp/bh-server-test-XXXXXX";
 static char socket_path[64];
 static struct bh_server *server;
-static int streams_open, streams_closed;
 
 /* ---- the toy ---- */
 
@@ -32,40 +35,6 @@ static void
 put_parameter(void *self, const char *name, const char *value)
 {
     bh_buf_printf(self, "%s=%s;", name, value);
-}
-
-static size_t
-http_server_test_tick(void *self, char *memory, size_t size)
-{
-    int *left = self;
-
-    if (*left == 0)
-        return 0;
-    if (*left > 0)
-        --*left;
-    else
-        bh_time_sleep(20 * BH_NS_PER_MS);
-    memcpy(memory, "tick\n", 5);
-    return 5;
-}
-
-static void
-tick_end(void *self)
-{
-    free(self);
-    __atomic_add_fetch(&streams_closed, 1, __ATOMIC_SEQ_CST);
-}
-
-static void
-start_ticks(struct bh_reply *reply, int count)
-{
-    int *left = malloc(sizeof *left);
-
-    assert_non_null(left);
-    *left = count;
-    reply->stream = (struct bh_stream){ http_server_test_tick, tick_end, left };
-    reply->content_type = "text/plain";
-    __atomic_add_fetch(&streams_open, 1, __ATOMIC_SEQ_CST);
 }
 
 static const char *
@@ -82,11 +51,11 @@ http_server_test_handle(void *self, const struct bh_request *request, struct bh_
     bh_reply_header(reply, "Set-Cookie", "a=1");
     bh_reply_header(reply, "Set-Cookie", "b=2");
     if (strcmp(request->path, "/ticks") == 0) {
-        start_ticks(reply, 3);
+        bh_ticks_start(reply, 3);
         return;
     }
     if (strcmp(request->path, "/forever") == 0) {
-        start_ticks(reply, -1);
+        bh_ticks_start(reply, -1);
         return;
     }
     bh_buf_printf(&reply->body,
@@ -94,8 +63,6 @@ http_server_test_handle(void *self, const struct bh_request *request, struct bh_
                   request->path, request->body_length, request->transport->uid, request->transport->gid_count,
                   request->transport->unix_socket, request->transport->address);
     request->each_query(request, put_parameter, &reply->body);
-    bh_buf_puts(&reply->body, " certificate=");
-    bh_buf_put_hex(&reply->body, request->transport->certificate, 32);
     bh_buf_printf(&reply->body, " auth=%s key=%s cookie=%s origin=%s site=%s host=%s",
                   or_dash(request->authorization), or_dash(request->idempotency_key),
                   or_dash(request->cookie), or_dash(request->origin), or_dash(request->fetch_site),
@@ -356,7 +323,6 @@ bodies_have_a_limit(void **state)
 static void
 half_requests_delay_no_other_client(void **state)
 {
-    enum { HALVES = 40 };
     int halves[HALVES];
 
     for (int i = 0; i < HALVES; i++) {
@@ -371,17 +337,6 @@ half_requests_delay_no_other_client(void **state)
     BH_CHECK_DONE();
 }
 
-static bool
-all_closed(void)
-{
-    for (int i = 0; i < 1500; i++) {
-        if (__atomic_load_n(&streams_closed, __ATOMIC_SEQ_CST) == streams_open)
-            return true;
-        bh_time_sleep(20 * BH_NS_PER_MS);
-    }
-    return false;
-}
-
 static void
 streams_end_and_vanished_readers_are_noticed(void **state)
 {
@@ -392,13 +347,72 @@ streams_end_and_vanished_readers_are_noticed(void **state)
     http_server_test_send(fd, GET("/forever"), strlen(GET("/forever")));
     BH_CHECK("headers and first part at once", strstr(http_server_test_receive(fd, "tick"), "200 OK"));
     bh_fd_close(fd);
-    BH_CHECK("closed", all_closed());
+    BH_CHECK("closed", bh_ticks_all_closed());
     fd = dial();
     http_server_test_send(fd, GET("/forever"), strlen(GET("/forever")));
     (void)http_server_test_receive(fd, "tick");
     shutdown(fd, SHUT_RD);
     bh_fd_close(fd);
-    BH_CHECK("closed again", all_closed());
+    BH_CHECK("closed again", bh_ticks_all_closed());
+    BH_CHECK_DONE();
+}
+
+static unsigned
+count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *entry;
+    unsigned count = 0;
+
+    assert_non_null(tasks);
+    while ((entry = readdir(tasks)))
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* Waited for: a connection's thread ends when its stream has left it. */
+static bool
+has_threads(unsigned wanted)
+{
+    for (int i = 0; i < 1500 && count_threads() > wanted; i++)
+        bh_time_sleep(20 * BH_NS_PER_MS);
+    return count_threads() <= wanted;
+}
+
+static void
+streams_have_no_threads_of_their_own(void **state)
+{
+    unsigned threads, connections = bh_server_connections(server);
+    int clients[CROWD];
+    size_t good = 0;
+
+    assert_true(has_threads(count_threads()));
+    threads = count_threads();
+    for (int i = 0; i < CROWD; i++) {
+        clients[i] = dial();
+        http_server_test_send(clients[i], GET("/forever"), strlen(GET("/forever")));
+        good += strstr(http_server_test_receive(clients[i], "tick"), "Connection: close\r\n") != NULL;
+    }
+    BH_CHECK_EQ("each says that its connection ends with it", good, CROWD);
+    BH_CHECK_EQ("counted", bh_server_connections(server), connections + CROWD);
+    BH_CHECK("without threads", has_threads(threads));
+    for (int i = 0; i < CROWD; i++)
+        BH_CHECK("served on", strstr(http_server_test_receive(clients[i], "tick"), "tick"));
+    for (int i = 0; i < CROWD; i++)
+        bh_fd_close(clients[i]);
+    BH_CHECK("closed", bh_ticks_all_closed());
+    BH_CHECK_DONE();
+}
+
+static void
+an_old_client_gets_no_chunks(void **state)
+{
+    const char *reply = http_server_test_exchange("GET /ticks HTTP/1.0\r\n\r\n", NULL);
+
+    BH_CHECK("the body as it is", strstr(reply, "\r\n\r\ntick\ntick\ntick\n"));
+    BH_CHECK("and nothing else", !strstr(reply, "tick\n\r") && !strstr(reply, "chunked"));
+    BH_CHECK("closed", bh_ticks_all_closed());
     BH_CHECK_DONE();
 }
 
@@ -424,7 +438,7 @@ a_stop_ends_open_streams(void **state)
     began = bh_time_monotonic();
     bh_server_stop(other);
     BH_CHECK("soon", bh_time_monotonic() - began < 30 * BH_NS_PER_S);
-    BH_CHECK("closed", all_closed());
+    BH_CHECK("closed", bh_ticks_all_closed());
     bh_fd_close(client);
     unlink(path);
     BH_CHECK_DONE();
@@ -499,200 +513,6 @@ wrong_options_are_refused(void **state)
     BH_CHECK_DONE();
 }
 
-/* What `openssl s_client` prints for a request sent with these options. */
-static const char *
-ask_openssl(uint16_t port, const char *version)
-{
-    static char text[65536];
-    char command[300];
-    FILE *pipe_end;
-    size_t got;
-    int ends[2], status;
-    pid_t child;
-
-    snprintf(command, sizeof command,
-             "printf 'GET /tls HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' | "
-             "timeout 5 openssl s_client -connect 127.0.0.1:%u %s -ign_eof 2>&1",
-             port, version);
-    assert_int_equal(pipe(ends), 0);
-    child = fork();
-    if (child == 0) {
-        dup2(ends[1], 1);
-        close(ends[0]);
-        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    pipe_end = fdopen(ends[0], "r");
-    assert_non_null(pipe_end);
-    got = fread(text, 1, sizeof text - 1, pipe_end);
-    text[got] = '\0';
-    fclose(pipe_end);
-    waitpid(child, &status, 0);
-    return text;
-}
-
-static void
-tls_is_1_3_only(void **state)
-{
-    struct bh_server_options options = { .handler = http_server_test_handle, .fd = -1 };
-    BH_AUTO(bh_server_stop) struct bh_server *tls = NULL;
-    static char certificate[4096], key[4096];
-    struct bh_err err;
-    const char *text;
-    uint16_t port;
-
-    if (access("/usr/bin/openssl", X_OK) != 0) {
-        fprintf(stderr, "tls_is_1_3_only: left out, there is no openssl program\n");
-        return;
-    }
-    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate, sizeof certificate, key,
-                                                        sizeof key, &err),
-                     BH_OK);
-    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &options.fd, &err), BH_OK);
-    port = bh_tcp_port(options.fd);
-    options.certificate = certificate;
-    options.key = key;
-    assert_int_equal(bh_server_start(&options, &tls, &err), BH_OK);
-    text = ask_openssl(port, "-tls1_3");
-    BH_CHECK("1.3", strstr(text, "GET /tls") && strstr(text, "from=127.0.0.1"));
-    BH_CHECK("no uid from afar", strstr(text, "uid=4294967295"));
-    text = ask_openssl(port, "-tls1_2");
-    BH_CHECK("1.2 refused", !strstr(text, "GET /tls") && strstr(text, "Cipher is (NONE)"));
-    BH_CHECK_DONE();
-}
-
-/* ---- clients' certificates ---- */
-
-/* A shell's script, run in the test's folder. */
-static bool
-shell(const char *script)
-{
-    pid_t child = fork();
-    int status = -1;
-
-    if (child == 0) {
-        if (chdir(folder) == 0)
-            execl("/bin/sh", "sh", "-c", script, (char *)NULL);
-        _exit(127);
-    }
-    return waitpid(child, &status, 0) == child && status == 0;
-}
-
-/* Two authorities, and certificates of theirs: NAME.crt and NAME.key in the folder. */
-static bool
-make_certificates(void)
-{
-    static const char *const made[] = {
-        "authority good clientAuth '-days 2'",     "authority second clientAuth '-days 2'",
-        "stranger other clientAuth '-days 2'",     "authority server serverAuth '-days 2'",
-        "authority expired clientAuth '-days -1'",
-    };
-    static const char setup[] =
-        "for a in authority stranger; do openssl req -x509 -newkey ec -pkeyopt "
-        "ec_paramgen_curve:P-256 -nodes -subj /CN=$a -keyout $a.key -out $a.crt -days 2 || exit 1; "
-        "done 2>/dev/null; cat >sign <<'END'\n"
-        "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$2 -keyout "
-        "$2.key -out $2.csr 2>/dev/null && echo extendedKeyUsage=$3 >$2.ext && "
-        "openssl x509 -req -in $2.csr -CA $1.crt -CAkey $1.key -set_serial 7 -extfile $2.ext "
-        "-out $2.crt $4 2>/dev/null\nEND\n";
-    char command[300];
-    bool good = shell(setup);
-
-    for (size_t i = 0; i < BH_COUNT(made) && good; i++) {
-        snprintf(command, sizeof command, "sh ./sign %s", made[i]);
-        good = shell(command);
-    }
-    return good;
-}
-
-/* The thumbprint of a certificate as the openssl program counts it. */
-static const char *
-thumbprint(const char *name)
-{
-    static char text[65];
-    char path[200];
-    FILE *file;
-
-    snprintf(path, sizeof path, "openssl x509 -in %s.crt -outform DER | sha256sum >print", name);
-    assert_true(shell(path));
-    snprintf(path, sizeof path, "%s/print", folder);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fread(text, 1, 64, file), 64);
-    fclose(file);
-    return text;
-}
-
-static const char *
-ask_as(uint16_t port, const char *name)
-{
-    char options[300];
-
-    snprintf(options, sizeof options, "-tls1_3 -cert %s/%s.crt -key %s/%s.key", folder, name, folder, name);
-    return ask_openssl(port, options);
-}
-
-static struct bh_server *
-serve_with_authority(const char *authority, uint16_t *ret_port)
-{
-    struct bh_server_options options = { .handler = http_server_test_handle,
-                                         .fd = -1,
-                                         .client_ca = authority };
-    static char certificate[4096], key[4096];
-    struct bh_server *tls = NULL;
-    struct bh_err err;
-
-    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate, sizeof certificate, key,
-                                                        sizeof key, &err),
-                     BH_OK);
-    options.certificate = certificate;
-    options.key = key;
-    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &options.fd, &err), BH_OK);
-    *ret_port = bh_tcp_port(options.fd);
-    return bh_server_start(&options, &tls, &err) == BH_OK ? tls : NULL;
-}
-
-#define NO_PRINT "certificate=0000000000000000000000000000000000000000000000000000000000000000"
-
-static void
-client_certificates_are_verified(void **state)
-{
-    static const char *const bad[] = { "other", "expired", "server", "stranger" };
-    BH_AUTO(bh_server_stop) struct bh_server *tls = NULL;
-    static char authority[8192];
-    char path[100];
-    struct bh_buf pem;
-    struct bh_err err;
-    uint16_t port;
-
-    if (access("/usr/bin/openssl", X_OK) != 0) {
-        fprintf(stderr, "client_certificates_are_verified: left out, there is no openssl program\n");
-        return;
-    }
-    assert_true(make_certificates());
-    snprintf(path, sizeof path, "%s/authority.crt", folder);
-    bh_buf_init_fixed(&pem, authority, sizeof authority);
-    assert_int_equal(bh_file_read(path, sizeof authority - 1, &pem, &err), BH_OK);
-    bh_buf_text(&pem);
-    BH_CHECK("no authority", !serve_with_authority("nonsense", &port));
-    tls = serve_with_authority(authority, &port);
-    assert_non_null(tls);
-    BH_CHECK("good", strstr(ask_as(port, "good"), thumbprint("good")));
-    BH_CHECK("another good one", strstr(ask_as(port, "second"), thumbprint("second")));
-    BH_CHECK("none", strstr(ask_openssl(port, "-tls1_3"), NO_PRINT));
-    for (size_t i = 0; i < BH_COUNT(bad); i++) {
-        const char *text = ask_as(port, bad[i]);
-
-        BH_CHECK(bad[i],
-                 strstr(text, " 403 ") && strstr(text, "\"code\":\"denied\"") && !strstr(text, "GET /tls"));
-    }
-    bh_server_stop(tls);
-    tls = serve_with_authority(NULL, &port);
-    BH_CHECK("not asked", strstr(ask_as(port, "other"), NO_PRINT));
-    BH_CHECK_DONE();
-}
-
 static int
 http_server_test_start(void **state)
 {
@@ -718,7 +538,7 @@ http_server_test_stop(void **state)
 {
     bh_server_stop(server);
     unlink(socket_path);
-    return shell("rm -r \"$PWD\"") ? 0 : -1;
+    return rmdir(folder);
 }
 
 int
@@ -734,11 +554,11 @@ main(void)
         cmocka_unit_test(bodies_have_a_limit),
         cmocka_unit_test(half_requests_delay_no_other_client),
         cmocka_unit_test(streams_end_and_vanished_readers_are_noticed),
+        cmocka_unit_test(streams_have_no_threads_of_their_own),
+        cmocka_unit_test(an_old_client_gets_no_chunks),
         cmocka_unit_test(a_stop_ends_open_streams),
         cmocka_unit_test(dripping_requests_have_a_deadline),
         cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(tls_is_1_3_only),
-        cmocka_unit_test(client_certificates_are_verified),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,8 +1,6 @@
 #include "http_server/upgrade.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,9 +9,10 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/lock.h"
+#include "http_server/socket.h"
 #include "http_server/upgrade_tls.h"
 
-enum { STACK_BYTES = 256 << 10, KEEPALIVE_S = 60 };
+enum { STACK_BYTES = 256 << 10 };
 
 struct bh_upgrades {
     struct bh_mutex mutex;
@@ -123,19 +122,6 @@ upgrade_run(void *self)
     return NULL;
 }
 
-/* A client whose machine is gone is found out, however silent its stream; and what is sent is
- * sent at once, not held back as the library does with replies. */
-static void
-upgrade_keep_alive(int fd)
-{
-    int on = 1, off = 0, wait = KEEPALIVE_S;
-
-    setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &wait, sizeof wait);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 /* A thread for what takes the connection over; false: it was dropped. */
 static bool
 upgrade_start(struct bh_upgrade_pending *one, pthread_t *ret_thread)
@@ -185,7 +171,7 @@ upgrade_hand_connection_over(void *self, struct MHD_Connection *mhd, void *conte
     one->handle = handle;
     one->fd = fd;
     if (one->tcp >= 0) {
-        upgrade_keep_alive(one->tcp);
+        bh_socket_keep_alive(one->tcp);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
             extra_size = 1;
         one->plain = pair[0];

@@ -8,11 +8,12 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/time.h"
 #include "policy/operations.h"
 
-/* A request as the API sees it, whatever server brought it.  One thread serves one
- * connection, so a handler may block.  A request lives until its reply was sent, or
- * its stream closed. */
+/* A request as the API sees it, whatever server brought it.  A thread serves one
+ * request at a time, so a handler may block; one thread reads all streams, so a stream may not.
+ * A request lives until its reply was sent, or its stream closed. */
 
 /* The peer, as far as the transport proves it. */
 struct bh_transport {
@@ -38,22 +39,37 @@ struct bh_request {
     const char *upgrade;             /* Upgrade: what the client wants to speak instead */
     const struct bh_transport *transport;
     struct bh_arena *arena; /* lives as long as the request */
-    /* The query parameter of that name, or NULL; decoded. */
+    /* The query parameter of that name, or NULL; decoded.  For the handler: a stream's request has lost
+     * its query. */
     const char *(*query)(const struct bh_request *request, const char *name);
     /* Calls `sink` for each query parameter. */
     void (*each_query)(const struct bh_request *request,
                        void (*sink)(void *self, const char *name, const char *value), void *self);
-    /* Whether the client has gone: a stream asks that a few times a second, so that it ends at
-     * once.  NULL: that is not known. */
-    bool (*gone)(const struct bh_request *request);
     void *server; /* the adapter's own */
 };
 
-/* The source of a streamed body: fill `memory` with at most `size` bytes.  Returns
- * how many, 0 when it is over; blocks until there is something to say (at most a few
- * seconds: then it sends a comment line, so that a vanished reader is noticed). */
+/* How a stream's source says that there is something to read again.  Any thread may wake; it takes a moment,
+ * and no lock but the last of tables/locks.tbl. */
+struct bh_waker {
+    void (*wake)(void *self);
+    void *self;
+};
+
+enum { BH_STREAM_OVER = -1 };
+
+/* The source of a streamed body.  The thread that reads it reads all others too: nothing here waits.
+ *
+ *   begin  once, before the first read: the source wakes `waker` whenever a read that had nothing would now
+ *          have something
+ *   read   fills `memory` with at most `size` bytes and returns how many; 0 when there is nothing now:
+ *          it is called again when woken, and when the monotonic clock says *ret_again at the latest;
+ *          BH_STREAM_OVER at the end
+ *   close  once; from its return on the source wakes no more.  Also of a stream that never began
+ *
+ * A reader that takes nothing is not read for; one that goes has its stream closed at once. */
 struct bh_stream {
-    size_t (*read)(void *self, char *memory, size_t size);
+    void (*begin)(void *self, const struct bh_waker *waker);
+    long (*read)(void *self, char *memory, size_t size, bh_ns *ret_again);
     void (*close)(void *self);
     void *self;
 };

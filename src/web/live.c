@@ -46,8 +46,10 @@ struct live_group {
     struct bh_form parameters;
     struct bh_transport transport;
     struct live_panel panels[PANELS_MAX];
-    uint32_t panel_count, readers;
-    bool over; /* the session has ended */
+    uint32_t panel_count;
+    struct live_reader *readers; /* under the lock */
+    uint32_t reader_count;       /* likewise */
+    bool over;                   /* the session has ended */
     struct live_group *next;
 };
 
@@ -56,7 +58,7 @@ struct bh_live {
     struct bh_owner owner;
     struct bh_live_limits limits;
     struct bh_mutex mutex;
-    struct bh_condition changed, stopped;
+    struct bh_condition stopped;
     struct live_group *groups; /* under the lock */
     uint32_t readers;          /* likewise */
     bool stopping;
@@ -71,6 +73,9 @@ struct live_reader {
     struct live_text *text; /* being sent */
     size_t sent;
     bool begun, over;
+    bh_ns silent; /* until when it may be sent nothing */
+    struct bh_waker waker;
+    struct live_reader *next, **link;
 };
 
 /* ---- texts ---- */
@@ -111,6 +116,15 @@ live_event_of_panel(const struct bh_panel_row *row, const char *html)
 }
 
 /* ---- rendering ---- */
+
+/* The stream loop has them read soon; so this takes a moment, however many they are. */
+static void
+live_wake_readers(const struct live_group *group)
+{
+    for (const struct live_reader *reader = group->readers; reader; reader = reader->next)
+        if (reader->waker.wake)
+            reader->waker.wake(reader->waker.self);
+}
 
 static const char *
 live_parameter(const struct bh_request *request, const char *name)
@@ -168,7 +182,7 @@ live_put_text(struct bh_live *live, struct live_group *group, struct live_panel 
         live_text_put_back(panel->text);
         panel->text = text;
         panel->version = version;
-        bh_condition_broadcast(&live->changed);
+        live_wake_readers(group);
     } else {
         live_text_put_back(text);
     }
@@ -180,7 +194,7 @@ live_end_group(struct bh_live *live, struct live_group *group)
 {
     bh_mutex_lock(&live->mutex);
     group->over = true;
-    bh_condition_broadcast(&live->changed);
+    live_wake_readers(group);
     bh_mutex_unlock(&live->mutex);
 }
 
@@ -219,7 +233,7 @@ live_next_group(struct bh_live *live, struct live_group *group)
     struct live_group **at = group ? &group->next : &live->groups, *found;
 
     bh_mutex_lock(&live->mutex);
-    while (*at && (*at)->readers == 0) {
+    while (*at && !(*at)->readers) {
         struct live_group *gone = *at;
 
         *at = gone->next;
@@ -314,7 +328,6 @@ bh_live_new(const struct bh_web *web, const struct bh_owner *owner, const struct
     live->limits.sensors = limits->sensors ? limits->sensors : SENSORS_NS;
     live->limits.silence = limits->silence ? limits->silence : SILENCE_NS;
     bh_mutex_init(&live->mutex, BH_LOCK_LIVE);
-    bh_condition_init(&live->changed);
     bh_condition_init(&live->stopped);
     BH_ASSERT(pthread_create(&live->thread, NULL, live_run, live) == 0);
     return live;
@@ -328,7 +341,8 @@ bh_live_stop(struct bh_live *live)
     bh_mutex_lock(&live->mutex);
     live->stopping = true;
     bh_condition_broadcast(&live->stopped);
-    bh_condition_broadcast(&live->changed);
+    for (const struct live_group *group = live->groups; group; group = group->next)
+        live_wake_readers(group);
     bh_mutex_unlock(&live->mutex);
 }
 
@@ -341,7 +355,6 @@ bh_live_free(struct bh_live *live)
     pthread_join(live->thread, NULL);
     BH_ASSERT(live->readers == 0);
     (void)live_next_group(live, NULL); /* frees all: none has readers */
-    bh_condition_fini(&live->changed);
     bh_condition_fini(&live->stopped);
     bh_mutex_fini(&live->mutex);
     free(live);
@@ -369,60 +382,75 @@ live_take_text(struct live_reader *reader)
     return false;
 }
 
-static size_t
+static long
 live_copy(char *memory, size_t size, const char *bytes, size_t length)
 {
     size_t count = length < size ? length : size;
 
     memcpy(memory, bytes, count);
+    return (long)count;
+}
+
+static long
+live_copy_text(struct live_reader *reader, char *memory, size_t size)
+{
+    struct live_text *text = reader->text;
+    long count = live_copy(memory, size, text->bytes + reader->sent, text->length - reader->sent);
+
+    reader->sent += (size_t)count;
+    if (reader->sent == text->length) {
+        live_text_put_back(text);
+        reader->text = NULL;
+    }
     return count;
 }
 
-/* What there is to send is in reader->text, or that the session is over; false: nothing in time. */
-static bool
-live_await_text(struct live_reader *reader)
-{
-    struct bh_live *live = reader->live;
-    bh_ns until = bh_time_monotonic() + live->limits.silence;
-
-    while (!live_take_text(reader)) {
-        if (reader->group->over || live->stopping)
-            return true;
-        if (!bh_condition_wait_until(&live->changed, &live->mutex, until))
-            return false;
-    }
-    return true;
-}
-
-static size_t
-live_read(void *self, char *memory, size_t size)
+/* Under the lock. */
+static long
+live_read_locked(struct live_reader *reader, char *memory, size_t size, bh_ns *ret_again)
 {
     static const char silent[] = ":\n\n", over[] = "event: over\ndata: {}\n\n";
-    struct live_reader *reader = self;
-    size_t count = 0;
+    bh_ns now = bh_time_monotonic();
 
     if (reader->over)
-        return 0;
-    bh_mutex_lock(&reader->live->mutex);
-    if (!reader->begun) {
-        count = live_copy(memory, size, silent, sizeof silent - 1);
-        reader->begun = true;
-    } else if (!reader->text && !live_await_text(reader)) {
-        count = live_copy(memory, size, silent, sizeof silent - 1);
-    } else if (reader->text) {
-        count =
-            live_copy(memory, size, reader->text->bytes + reader->sent, reader->text->length - reader->sent);
-        reader->sent += count;
-        if (reader->sent == reader->text->length) {
-            live_text_put_back(reader->text);
-            reader->text = NULL;
-        }
-    } else {
-        count = reader->group->over ? live_copy(memory, size, over, sizeof over - 1) : 0;
-        reader->over = true;
+        return BH_STREAM_OVER;
+    if (reader->begun && (reader->text || live_take_text(reader))) {
+        reader->silent = now + reader->live->limits.silence;
+        return live_copy_text(reader, memory, size);
     }
+    if (reader->begun && (reader->group->over || reader->live->stopping)) {
+        reader->over = true;
+        return reader->group->over ? live_copy(memory, size, over, sizeof over - 1) : BH_STREAM_OVER;
+    }
+    if (reader->begun && now < reader->silent) {
+        *ret_again = reader->silent;
+        return 0;
+    }
+    reader->begun = true;
+    reader->silent = now + reader->live->limits.silence;
+    return live_copy(memory, size, silent, sizeof silent - 1);
+}
+
+static long
+live_read(void *self, char *memory, size_t size, bh_ns *ret_again)
+{
+    struct live_reader *reader = self;
+    long count;
+
+    bh_mutex_lock(&reader->live->mutex);
+    count = live_read_locked(reader, memory, size, ret_again);
     bh_mutex_unlock(&reader->live->mutex);
     return count;
+}
+
+static void
+live_begin(void *self, const struct bh_waker *waker)
+{
+    struct live_reader *reader = self;
+
+    bh_mutex_lock(&reader->live->mutex);
+    reader->waker = *waker;
+    bh_mutex_unlock(&reader->live->mutex);
 }
 
 static void
@@ -432,7 +460,10 @@ live_close(void *self)
 
     bh_mutex_lock(&reader->live->mutex);
     live_text_put_back(reader->text);
-    reader->group->readers--;
+    *reader->link = reader->next;
+    if (reader->next)
+        reader->next->link = reader->link;
+    reader->group->reader_count--;
     reader->live->readers--;
     bh_mutex_unlock(&reader->live->mutex);
     free(reader);
@@ -499,13 +530,13 @@ live_readers_of(const struct bh_live *live, const char *session)
     uint32_t count = 0;
 
     for (const struct live_group *group = live->groups; group; group = group->next)
-        count += strcmp(group->session, session) == 0 ? group->readers : 0;
+        count += strcmp(group->session, session) == 0 ? group->reader_count : 0;
     return count;
 }
 
 /* The group that is there already, or this one; NULL: there are too many readers. */
 static struct live_group *
-live_join(struct bh_live *live, struct live_group *mine)
+live_join(struct bh_live *live, struct live_group *mine, struct live_reader *reader)
 {
     struct live_group *group = live->groups;
 
@@ -519,7 +550,13 @@ live_join(struct bh_live *live, struct live_group *mine)
         live->groups = group = mine;
         live->fresh = true;
     }
-    group->readers++;
+    reader->group = group;
+    reader->next = group->readers;
+    reader->link = &group->readers;
+    if (group->readers)
+        group->readers->link = &reader->next;
+    group->readers = reader;
+    group->reader_count++;
     live->readers++;
     return group;
 }
@@ -547,20 +584,21 @@ bh_show_live(struct bh_page *page)
         bh_page_error(page, 404);
         return;
     }
+    reader = calloc(1, sizeof *reader);
+    BH_ASSERT(reader);
+    reader->live = live;
+    live_read_versions(reader, bh_page_field(page, "have"));
     bh_mutex_lock(&live->mutex);
-    group = live_join(live, mine);
+    group = live_join(live, mine, reader);
     bh_mutex_unlock(&live->mutex);
     if (group != mine)
         live_group_free(mine);
     if (!group) {
+        free(reader);
         bh_page_error(page, 429);
         return;
     }
-    reader = calloc(1, sizeof *reader);
-    BH_ASSERT(reader);
-    *reader = (struct live_reader){ .live = live, .group = group };
-    live_read_versions(reader, bh_page_field(page, "have"));
     page->reply->status = 200;
     page->reply->content_type = "text/event-stream";
-    page->reply->stream = (struct bh_stream){ live_read, live_close, reader };
+    page->reply->stream = (struct bh_stream){ live_begin, live_read, live_close, reader };
 }

@@ -142,19 +142,10 @@ struct page_request {
 
 /* A question to the API on its way, with the session as the bearer. */
 struct page_asking {
-    struct bh_request question; /* first: what the API is given leads here */
-    const struct bh_request *visit;
+    struct bh_request question;
     char bearer[BH_SESSION_TEXT_MAX + 8];
     struct bh_stream stream; /* of the reply */
 };
-
-static bool
-page_asking_is_gone(const struct bh_request *question)
-{
-    const struct bh_request *visit = ((const struct page_asking *)(const void *)question)->visit;
-
-    return visit->gone && visit->gone(visit);
-}
 
 /* Put a question to the API, as the person whose session it is. */
 static void
@@ -164,7 +155,7 @@ page_asking_send(struct bh_page *page, const struct page_request *asked, struct 
     const char *body = asked->body;
     const struct bh_web_options *web = &page->web->options;
 
-    *asking = (struct page_asking){ .visit = page->request, .bearer = "Bearer " };
+    *asking = (struct page_asking){ .bearer = "Bearer " };
     asking->question = (struct bh_request){ .method = asked->method,
                                             .path = asked->path,
                                             .body = body ? body : "",
@@ -176,7 +167,6 @@ page_asking_send(struct bh_page *page, const struct page_request *asked, struct 
                                             .arena = page->request->arena,
                                             .query = bh_question_parameter,
                                             .each_query = bh_question_each_parameter,
-                                            .gone = page_asking_is_gone,
                                             .server = asked->parameters };
     memcpy(asking->bearer + 7, page->session, strlen(page->session) + 1);
     if (page->session[0])
@@ -195,12 +185,20 @@ page_request(struct bh_page *page, const struct page_request *asked, struct bh_r
     bh_secret_wipe(asking.bearer, sizeof asking.bearer);
 }
 
-static size_t
-page_stream_read(void *self, char *memory, size_t size)
+static void
+page_stream_begin(void *self, const struct bh_waker *waker)
 {
     struct page_asking *asking = self;
 
-    return asking->stream.read(asking->stream.self, memory, size);
+    asking->stream.begin(asking->stream.self, waker);
+}
+
+static long
+page_stream_read(void *self, char *memory, size_t size, bh_ns *ret_again)
+{
+    struct page_asking *asking = self;
+
+    return asking->stream.read(asking->stream.self, memory, size, ret_again);
 }
 
 static void
@@ -225,7 +223,8 @@ page_forward(struct bh_page *page, const struct page_request *asked)
     page_asking_send(page, asked, asking, page->reply);
     if (page->reply->stream.read) {
         asking->stream = page->reply->stream;
-        page->reply->stream = (struct bh_stream){ page_stream_read, page_stream_close, asking };
+        page->reply->stream =
+            (struct bh_stream){ page_stream_begin, page_stream_read, page_stream_close, asking };
     } else {
         bh_secret_wipe(asking->bearer, sizeof asking->bearer);
     }

@@ -48,15 +48,20 @@ jobs_keep(const struct bh_request *request)
     snprintf(posted.bearer, sizeof posted.bearer, "%s", request->authorization);
 }
 
-static size_t
-jobs_stream_read(void *self, char *memory, size_t size)
+static void
+jobs_stream_begin(void *self, const struct bh_waker *waker)
+{
+}
+
+static long
+jobs_stream_read(void *self, char *memory, size_t size, bh_ns *ret_again)
 {
     uint32_t *left = self;
 
     if (*left == 0)
-        return 0;
+        return BH_STREAM_OVER;
     (*left)--;
-    return (size_t)snprintf(memory, size, "line\n");
+    return snprintf(memory, size, "line\n");
 }
 
 static void
@@ -94,7 +99,7 @@ jobs_answer(void *self, const struct bh_request *request, struct bh_reply *reply
     } else if (strstr(request->path, "/logs")) {
         left = 2;
         reply->content_type = "text/plain; charset=utf-8";
-        reply->stream = (struct bh_stream){ jobs_stream_read, jobs_stream_close, &left };
+        reply->stream = (struct bh_stream){ jobs_stream_begin, jobs_stream_read, jobs_stream_close, &left };
     } else {
         jobs_answer_fixture(request, reply);
     }
@@ -138,12 +143,18 @@ static void
 jobs_read_stream(struct visit *visit)
 {
     struct bh_stream *stream = &visit->reply.stream;
-    size_t length = 0, got;
+    static const struct bh_waker none = { 0 };
+    size_t length = 0;
+    bh_ns again;
+    long got;
 
     if (!stream->read)
         return;
-    while ((got = stream->read(stream->self, visit->stream + length, sizeof visit->stream - length - 1)) > 0)
-        length += got;
+    stream->begin(stream->self, &none);
+    while (
+        (got = stream->read(stream->self, visit->stream + length, sizeof visit->stream - length - 1, &again))
+        > 0)
+        length += (size_t)got;
     stream->close(stream->self);
 }
 

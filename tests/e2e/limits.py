@@ -221,7 +221,9 @@ def watch(connection, token=None):
     try:
         connection.request("GET", "/v1/watch", headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
-        if answer.status != 200:
+        if answer.status == 200:
+            connection.close = answer.close  # it has the socket: a stream is the last answer of its connection
+        else:
             answer.read()
         return answer.status
     except (OSError, http.client.HTTPException):

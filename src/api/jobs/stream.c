@@ -10,6 +10,7 @@
 #include "api/jobs/jobs.h"
 #include "api/jobs/log_file.h"
 #include "api/request/auth.h"
+#include "api/request/followers.h"
 #include "api/request/stream_gate.h"
 #include "api/request/visible.h"
 #include "base/assert.h"
@@ -25,16 +26,20 @@ enum { CHUNK_BYTES = 32 << 10, CHANGES_MAX = 64, EVENTS_BYTES_MAX = 1 << 20 };
 #define POLL_FIRST_NS (20 * BH_NS_PER_MS)
 #define POLL_LAST_NS (200 * BH_NS_PER_MS)
 #define RECHECK_NS BH_NS_PER_S
-#define GONE_NS (200 * BH_NS_PER_MS) /* so long a stream outlives its reader */
 
-/* A stream of events: what was made and not yet taken stands in `out`. */
+/* A stream of events: what was made and not yet taken is in `out`. */
 struct events {
     struct bh_call call;    /* copied: the request lives until the stream closes */
     bh_principal_id holder; /* whose it counts as */
     struct bh_buf out;
-    struct bh_arena *scratch;            /* for one event; reset after each */
-    bool (*next)(struct events *events); /* makes events; false: the stream is over */
+    struct bh_arena *scratch; /* for one call of next */
+    bool (*next)(
+        struct events *events); /* makes events, none: nothing is to be said; false: the stream is over */
+    bool follows;               /* what comes later is sent, too */
     bool over;
+    bh_ns again;     /* with none: when to ask again, if no change comes before */
+    bh_ns silent_ns; /* until when the stream may say nothing */
+    struct bh_follower follower;
     uint64_t change;    /* number of the last change seen */
     uint64_t job;       /* logs: whose; watch: only this one, 0 all */
     const char *tenant; /* watch: only this one and below, NULL all */
@@ -42,26 +47,49 @@ struct events {
     int fd;
     const char *path;
     uint64_t offset;
-    uint64_t pause_ns, checked_ns;
+    bh_ns pause_ns, checked_ns;
     bool ended;
     bool gone; /* the job began, has ended, and its log is not there */
 };
 
-static size_t
-stream_read_events(void *self, char *memory, size_t size)
+static void
+stream_begin_events(void *self, const struct bh_waker *waker)
+{
+    struct events *events = self;
+
+    if (events->follows)
+        bh_followers_join(events->call.api->followers, &events->follower, waker);
+}
+
+/* A stream that is idle holds no memory for events. */
+static void
+stream_make_events(struct events *events)
+{
+    events->call.arena = events->scratch = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    events->over = !events->next(events);
+    bh_arena_free(events->scratch);
+    events->call.arena = events->scratch = NULL;
+}
+
+static long
+stream_read_events(void *self, char *memory, size_t size, bh_ns *ret_again)
 {
     struct events *events = self;
     size_t count;
 
-    while (events->out.length == 0 && !events->over) {
-        events->over = !events->next(events);
-        bh_arena_reset(events->scratch);
-    }
+    if (events->out.length == 0 && !events->over)
+        stream_make_events(events);
+    *ret_again = events->again;
+    if (events->out.length == 0)
+        return events->over ? BH_STREAM_OVER : 0;
     count = events->out.length < size ? events->out.length : size;
-    if (count > 0)
-        memcpy(memory, events->out.bytes, count);
+    memcpy(memory, events->out.bytes, count);
     bh_buf_drop(&events->out, count);
-    return count;
+    if (events->out.length == 0) {
+        bh_buf_fini(&events->out);
+        bh_buf_init(&events->out, EVENTS_BYTES_MAX);
+    }
+    return (long)count;
 }
 
 static void
@@ -69,10 +97,10 @@ stream_close_events(void *self)
 {
     struct events *events = self;
 
+    bh_followers_leave(events->call.api->followers, &events->follower);
     bh_stream_gate_leave(events->call.api->streams, events->holder);
     bh_fd_close(events->fd);
     bh_buf_fini(&events->out);
-    bh_arena_free(events->scratch);
     free(events);
 }
 
@@ -95,8 +123,6 @@ stream_events_open(struct bh_call *call, bool (*next)(struct events *), struct e
     events->call.dir = NULL;
     events->fd = -1;
     events->next = next;
-    events->scratch = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    events->call.arena = events->scratch;
     bh_buf_init(&events->out, EVENTS_BYTES_MAX);
     *ret_events = events;
     return BH_OK;
@@ -106,7 +132,8 @@ static void
 stream_send_events(struct bh_call *call, struct events *events)
 {
     call->reply->content_type = "text/event-stream";
-    call->reply->stream = (struct bh_stream){ stream_read_events, stream_close_events, events };
+    call->reply->stream =
+        (struct bh_stream){ stream_begin_events, stream_read_events, stream_close_events, events };
 }
 
 /* Identify the caller and check its rights: the site file and tokens change while a stream is open.  The
@@ -145,27 +172,18 @@ stream_put_denied(struct events *events)
     bh_buf_puts(&events->out, "event: denied\ndata: {}\n\n");
 }
 
-static bool
-stream_is_gone_reader(const struct events *events)
+static void
+stream_allow_silence(struct events *events)
 {
-    const struct bh_request *request = events->call.request;
-
-    return request->gone && request->gone(request);
+    events->silent_ns = bh_time_monotonic() + stream_silence_ns(events);
 }
 
-/* None also where the reader has gone. */
 static uint32_t
-stream_wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
+stream_take_changes(struct events *events, struct bh_change *changes)
 {
     const struct bh_owner *owner = &events->call.api->options.owner;
-    uint32_t count;
+    uint32_t count = owner->ops->changes(owner->self, events->change, 0, changes, CHANGES_MAX);
 
-    do {
-        uint64_t step_ns = wait_ns < GONE_NS ? wait_ns : GONE_NS;
-
-        count = owner->ops->changes(owner->self, events->change, step_ns, changes, CHANGES_MAX);
-        wait_ns -= step_ns;
-    } while (count == 0 && wait_ns > 0 && !stream_is_gone_reader(events));
     if (count > 0)
         events->change = changes[count - 1].number;
     return count;
@@ -219,17 +237,31 @@ stream_put_changes(struct events *events, const struct bh_change *changes, uint3
 }
 
 static bool
+stream_break_silence(struct events *events)
+{
+    bool allowed = stream_put_changes(events, NULL, 0);
+
+    if (allowed)
+        bh_buf_puts(&events->out, ":\n\n");
+    return allowed;
+}
+
+/* Of many changes the stream may show none. */
+static bool
 stream_next_change(struct events *events)
 {
     struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
+    bool more = true;
     uint32_t count;
-    bool more;
 
     BH_ASSERT(changes);
-    count = stream_wait_changes(events, stream_silence_ns(events), changes);
-    more = !stream_is_gone_reader(events) && stream_put_changes(events, changes, count);
-    if (more && events->out.length == 0 && count == 0)
-        bh_buf_puts(&events->out, ":\n\n");
+    while (more && events->out.length == 0 && (count = stream_take_changes(events, changes)) > 0)
+        more = stream_put_changes(events, changes, count);
+    if (more && events->out.length == 0 && bh_time_monotonic() >= events->silent_ns)
+        more = stream_break_silence(events);
+    if (events->out.length > 0)
+        stream_allow_silence(events);
+    events->again = events->silent_ns;
     return more && !events->out.overflow;
 }
 
@@ -247,9 +279,11 @@ bh_stream_watch(struct bh_call *call, struct bh_err *err)
     rc = stream_events_open(call, stream_next_change, &events, err);
     if (rc != BH_OK)
         return rc;
+    events->follows = true;
     events->job = job;
     events->tenant = tenant ? bh_arena_strdup(call->arena, tenant) : NULL;
     bh_buf_puts(&events->out, ": watching\n\n");
+    stream_allow_silence(events);
     stream_send_events(call, events);
     return BH_OK;
 }
@@ -364,52 +398,59 @@ stream_recheck(struct events *events)
     return allowed;
 }
 
-/* Sleeps until something of the job changes or a moment is over. */
-static void
-stream_pause_log(struct events *events)
+/* Whether the job is to be looked at: it has changed, or that was long ago. */
+static bool
+stream_is_stale(struct events *events)
 {
     struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
+    bool changed = false;
     uint32_t count;
 
     BH_ASSERT(changes);
-    count = stream_wait_changes(events, events->pause_ns, changes);
-    events->pause_ns = events->pause_ns * 2 < POLL_LAST_NS ? events->pause_ns * 2 : POLL_LAST_NS;
-    for (uint32_t i = 0; i < count; i++)
-        if (changes[i].job == events->job)
-            events->checked_ns = 0;
+    while ((count = stream_take_changes(events, changes)) > 0)
+        for (uint32_t i = 0; i < count; i++)
+            changed = changed || changes[i].job == events->job;
+    return changed || bh_time_monotonic() - events->checked_ns >= RECHECK_NS;
+}
+
+/* The log of a job that says nothing is looked at less and less often. */
+static void
+stream_pause_log(struct events *events)
+{
+    bh_ns now = bh_time_monotonic();
+
+    if (now >= events->again) {
+        events->again = now + events->pause_ns;
+        events->pause_ns = events->pause_ns * 2 < POLL_LAST_NS ? events->pause_ns * 2 : POLL_LAST_NS;
+    }
 }
 
 static bool
 stream_next_log(struct events *events)
 {
-    uint64_t began = bh_time_monotonic();
-
-    for (;;) {
-        uint64_t now = bh_time_monotonic();
-
-        if (!events->ended && now - events->checked_ns >= RECHECK_NS && !stream_recheck(events)) {
-            stream_put_denied(events);
-            return false;
-        }
-        if (stream_put_log(events)) {
-            events->pause_ns = POLL_FIRST_NS;
-            return !events->out.overflow;
-        }
-        if (events->ended) {
-            if (events->gone)
-                (void)stream_put_chunk(events, bh_log_file_gone_words, strlen(bh_log_file_gone_words));
-            stream_put_end(events);
-            return false;
-        }
-        if (now - began >= stream_silence_ns(events)) {
-            bh_buf_puts(&events->out, ":\n\n");
-            return true;
-        }
-        stream_pause_log(events);
-        bh_arena_reset(events->scratch);
-        if (stream_is_gone_reader(events))
-            return false;
+    if (!events->ended && stream_is_stale(events) && !stream_recheck(events)) {
+        stream_put_denied(events);
+        return false;
     }
+    if (stream_put_log(events)) {
+        events->pause_ns = POLL_FIRST_NS;
+        events->again = 0;
+        stream_allow_silence(events);
+        return !events->out.overflow;
+    }
+    if (events->ended) {
+        if (events->gone)
+            (void)stream_put_chunk(events, bh_log_file_gone_words, strlen(bh_log_file_gone_words));
+        stream_put_end(events);
+        return false;
+    }
+    if (bh_time_monotonic() >= events->silent_ns) {
+        bh_buf_puts(&events->out, ":\n\n");
+        stream_allow_silence(events);
+        return true;
+    }
+    stream_pause_log(events);
+    return true;
 }
 
 static bool
@@ -451,11 +492,13 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     rc = stream_events_open(call, follow ? stream_next_log : stream_next_whole, &events, err);
     if (rc != BH_OK)
         return rc;
+    events->follows = follow;
     events->job = row.job;
     events->path = path;
     events->offset = call->query.offset;
     events->gone = events->offset == 0 && bh_log_file_is_gone(&row, path);
     events->pause_ns = POLL_FIRST_NS;
+    stream_allow_silence(events);
     stream_send_events(call, events);
     if (!follow)
         call->reply->content_type = "text/plain; charset=utf-8";

@@ -17,6 +17,7 @@ struct bh_api {
     struct bh_log_tree *tree;                   /* api/audit/log_tree.h */
     struct bh_rate_limiter *rates;              /* api/request/rate.h */
     struct bh_stream_gate *streams;             /* api/request/stream_gate.h */
+    struct bh_followers *followers;             /* api/request/followers.h */
 };
 
 struct bh_call {

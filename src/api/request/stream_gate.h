@@ -4,7 +4,7 @@
 #include "api/request/call.h"
 
 /* How many streams of changes and logs each principal has open, over all transports: each holds a
- * connection and a thread as long as its reader likes. */
+ * connection as long as its reader likes. */
 struct bh_stream_gate;
 
 /* `most` of one principal, 0: any number.  `crowded`, unless it is NULL, is called with each principal that

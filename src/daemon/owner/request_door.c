@@ -18,12 +18,20 @@ struct door_upgrade {
     struct bh_upgrade upgrade;
 };
 
-static size_t
-door_read_stream(void *self, char *memory, size_t size)
+static void
+door_begin_stream(void *self, const struct bh_waker *waker)
+{
+    const struct door_stream *door = self;
+
+    door->stream.begin(door->stream.self, waker);
+}
+
+static long
+door_read_stream(void *self, char *memory, size_t size, bh_ns *ret_again)
 {
     const struct door_stream *door = self;
     const struct bh_work before = bh_work_set(door->work);
-    size_t length = door->stream.read(door->stream.self, memory, size);
+    long length = door->stream.read(door->stream.self, memory, size, ret_again);
 
     bh_work_set(before);
     return length;
@@ -34,8 +42,7 @@ door_close_stream(void *self)
 {
     const struct door_stream *door = self;
 
-    if (door->stream.close)
-        door->stream.close(door->stream.self);
+    door->stream.close(door->stream.self);
 }
 
 static void
@@ -81,7 +88,7 @@ door_watch_stream(struct bh_arena *arena, struct bh_stream *stream)
     if (!door)
         return;
     *door = (struct door_stream){ *bh_work_get(), *stream };
-    *stream = (struct bh_stream){ door_read_stream, door_close_stream, door };
+    *stream = (struct bh_stream){ door_begin_stream, door_read_stream, door_close_stream, door };
 }
 
 void

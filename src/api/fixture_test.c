@@ -551,31 +551,13 @@ fixture_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade 
 
 static const struct bh_streams_ops fixture_streams = { fixture_check_quota, fixture_admit, fixture_open };
 
-/* Of every object each tenth interval has samples, of 20 and 40. */
-static bh_rc
-fixture_read_series(void *self, const struct bh_series_query *query, bh_series_sink sink, void *sink_self,
-                    struct bh_err *err)
-{
-    const struct bh_point point = { 2, 20, 40, 60 };
-    struct fixture *f = self;
-
-    snprintf(f->series_of, sizeof f->series_of, "%s %.40s of %" PRIu32,
-             bh_series_kind_names[query->object.kind], query->object.name, query->object.tenant_id);
-    for (uint64_t interval = query->first; interval <= query->last; interval++)
-        if (interval % 10 == 0 && !sink(sink_self, interval, &point))
-            break;
-    return BH_OK;
-}
-
-static const struct bh_series_store_ops fixture_series = { .read = fixture_read_series };
-
 static void
 fixture_renew_api(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES], bool series)
 {
     struct bh_api_options options = { .owner = { &fixture_owner, f },
                                       .streams = { &fixture_streams, f },
                                       .store = f->store,
-                                      .series = { series ? &fixture_series : NULL, f },
+                                      .series = { series ? &bh_fixture_series : NULL, f },
                                       .keys = f->keys,
                                       .crypto = &bh_crypto_openssl,
                                       .version = "test",

@@ -100,6 +100,9 @@ void bh_fixture_close(struct fixture *f);
 /* From now on so many requests a second of a caller (policy/rate.h); all 0: any. */
 void bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES]);
 
+/* The samples over time that a fixture has: what was asked for is in its `series_of`. */
+extern const struct bh_series_store_ops bh_fixture_series;
+
 /* From now on no series are kept. */
 void bh_fixture_keep_no_series(struct fixture *f);
 

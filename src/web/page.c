@@ -369,6 +369,15 @@ bh_page_may(struct bh_page *page, const char *verb)
     return false;
 }
 
+bool
+bh_page_lacks_factor(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+
+    return strcmp(bh_api_response_text(&who, "via"), "session") == 0
+           && bh_api_response_text(&who, "scopes")[0];
+}
+
 struct bh_page_frame
 bh_page_site_frame(struct bh_page *page, enum bh_section section, const char *title)
 {

@@ -100,6 +100,9 @@ const char *bh_api_response_next(const struct bh_api_response *response);
  * does not answer. */
 void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
 
+/* Whether no second factor was shown in the session yet: it may only complete its account. */
+bool bh_page_lacks_factor(struct bh_page *page);
+
 /* The frame of a page of the site: who is signed in, and the navigation, of which it is in `section`. */
 struct bh_page_frame bh_page_site_frame(struct bh_page *page, enum bh_section section, const char *title);
 

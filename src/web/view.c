@@ -186,7 +186,7 @@ view_failure(const struct view_replies *replies)
 static void
 view_refuse(struct bh_page *page, enum bh_site_view view)
 {
-    if (view == BH_SITE_VIEW_OVERVIEW)
+    if (view == BH_SITE_VIEW_OVERVIEW || bh_page_lacks_factor(page))
         bh_page_redirect(page, "/account", BH_NOTICE_NONE);
     else
         bh_page_error(page, 404);

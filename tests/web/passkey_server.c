@@ -202,12 +202,10 @@ show(const char *path, struct bh_reply *reply)
         show_signin(reply, BH_NOTICE_NONE);
     else if (strcmp(path, "/verdict") == 0)
         bh_buf_puts(&reply->body, site.verdict);
-    else if (strcmp(path, "/live") == 0)
+    else if (strcmp(path, "/live") == 0 || strstr(path, "/log/live"))
         reply->status = 204; /* pages stay as they are */
     else if (strncmp(path, "/golden/", 8) == 0)
         show_golden(path + 8, reply);
-    else if (strcmp(path, "/live") == 0) /* nothing ever changes here */
-        reply->content_type = "text/event-stream";
     else
         reply->status = 404;
 }

@@ -20,9 +20,9 @@ struct bh_api_options {
     struct bh_keys *keys; /* opens what is sealed */
     const char *version;
     const char *metrics_host_label; /* how metrics spell the label hostname; NULL: so */
-    uint32_t job_uid_first; /* Unix ids from here up belong to jobs: no principal;
-                               0: no such range */
-    uint64_t (*now)(void);  /* nanoseconds since the epoch; NULL: the wall clock */
+    uint32_t job_uid_first;         /* Unix ids from here up belong to jobs: no principal;
+                                       0: no such range */
+    uint64_t (*now)(void);          /* nanoseconds since the epoch; NULL: the wall clock */
     /* Append the keys that the audit log is verified with, a vkey a line.  Any thread; failures of a file. */
     bh_rc (*log_keys)(const char *folder, struct bh_buf *ret_keys, struct bh_err *err);
     const char *log_folder;

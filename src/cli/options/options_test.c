@@ -167,7 +167,7 @@ static bool
 is_for_others(const char *operation)
 {
     return bh_words_have("OPENAPI SIGN_IN_CHALLENGE SIGN_IN_ISSUER SIGN_IN_RETURN SIGN_IN_GRANT "
-                         "SIGN_IN_LOGOUT PASSKEY_BEGIN PASSKEY_ADD",
+                         "SIGN_IN_LOGOUT PASSKEY_BEGIN PASSKEY_ADD GPU_GET NODE_GET",
                          ' ', operation, strlen(operation));
 }
 

@@ -254,6 +254,7 @@ class Walk:
         gpu = self.site.client().get("/v1/gpus")["items"][0]
         self.ask("GPU_GET", at=gpu["uuid"], by="erin")
         self.ask("NODE_GET", at=gpu["node"], by="erin")
+        self.ask("SERIES", query="object=site", by="erin")
         self.ask("TENANT_GET", at=self.site.client().get("/v1/tenants")["items"][0]["name"], by="erin")
         revision = self.ask("SITE_REVISIONS", by="erin")["present"]
         self.ask("SITE_REVISION", at=revision, by="erin")

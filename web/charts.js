@@ -77,7 +77,10 @@
     return {
       width: figure.clientWidth, height: high, legend: { show: false }, padding: [8, 8, 0, 0],
       cursor: { y: false },
-      scales: { y: { range: () => [0, Number(chart.figure.dataset.top) / Number(chart.figure.dataset.one)] } },
+      scales: {
+        x: { range: (_, least, most) => (least === most ? [least - 60, most + 60] : [least, most]) }, // a single step
+        y: { range: () => [0, Number(chart.figure.dataset.top) / Number(chart.figure.dataset.one)] },
+      },
       axes: [{ ...axis, space: 60, size: 28, values: times }, { ...axis, size: 64, values: ticks(figure) }],
       series: [{}, edge, edge, { stroke: color("--accent"), width: 1.5, points: { size: 3, filter: alone } }],
       bands: [{ series: [1, 2], fill: color("--board") }],

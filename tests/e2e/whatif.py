@@ -226,7 +226,7 @@ def journal(site):
     "bulkhead-replay supposes a change at the end of the journal, as of any record"
     first, second = busy(site)
     site.cli("alice", "whatif", "cancel", str(first), check=0)
-    store = next(site.dir.rglob("*.db"))
+    store = site.dir / "state/bulkhead.db"
     replay = site.program("bulkhead-replay")
     node = site.client().get("/v1/gpus")["items"][0]["node"]
     for mode in ("journal", "--journal"):

@@ -51,7 +51,7 @@ gpus:
   - {uuid: all, managed: true}
 """
 # The store opens readers as they are needed, up to BH_STORE_READERS_MAX, and keeps them.
-KEPT_OPEN = {"bulkhead.db": 9, "bulkhead.db-wal": 9}
+KEPT_OPEN = {"bulkhead.db": 9, "bulkhead.db-wal": 9, "series.db": 2, "series.db-wal": 2}
 PROGRAMS = ("bulkheadd", "bulkhead-signer", "bulkhead-node", "bulkhead-gpu")
 SETTLE_S = 60
 FLAT_S = 300  # before that, buffers and caches still grow

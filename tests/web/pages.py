@@ -54,7 +54,8 @@ ASIDE = {
     "/sign-in/command-line": "comes from the program's login",
     "/defrag": "is there while there is a plan of moves",
 }
-QUERIES = {"/hold": lambda site: f"?folder=/gpus/&target={site.gpus[0]['uuid']}"}
+QUERIES = {"/hold": lambda site: f"?folder=/gpus/&target={site.gpus[0]['uuid']}",
+           "/audit/proof": lambda site: "?record=1", "/audit/consistency": lambda site: "?old=1&new=2"}
 # All that axe finds in a page differently by its colors, and by its width.
 LOOKS = {(1280, "dark"): ["color-contrast", "link-in-text-block"], (320, "light"): ["target-size", "scrollable-region-focusable"]}
 

@@ -117,7 +117,7 @@ static bool
 view_has_charts(const struct view_replies *replies)
 {
     for (uint32_t i = 0; i < replies->count; i++)
-        if (replies->panels[i]->function == bh_panel_series && bh_api_response_is_ok(&replies->responses[i]))
+        if (replies->panels[i]->function == bh_panel_series && bh_api_response_is_ok(replies->answers[i]))
             return true;
     return false;
 }

@@ -165,7 +165,7 @@ live_render_panel(struct bh_live *live, struct live_group *group, const struct b
 
     memcpy(page.session, group->session, sizeof page.session);
     bh_csrf_token(page.session, page.csrf);
-    status = bh_panel_render(&page, row, group->id, &out, ret_version);
+    status = bh_panel_render(&page, row, &out, ret_version);
     bh_secret_wipe(page.session, sizeof page.session);
     if (!bh_buf_text(&out))
         return status;

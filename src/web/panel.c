@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "web/question.h"
 #include "web/show.h"
 
 static const struct bh_panel_row panels[] = {
@@ -25,28 +24,12 @@ bh_panel_rows(void)
 
 /* ---- asking ---- */
 
-static const char *
-panel_parameter(const void *self, const char *name)
-{
-    return bh_page_field(self, name);
-}
-
-bool
-bh_panel_question(const struct bh_page *page, const struct bh_panel_row *panel, const char *id,
-                  struct bh_question **ret_question)
-{
-    *ret_question = bh_arena_alloc(page->request->arena, sizeof **ret_question);
-    return *ret_question && bh_question_fill(panel->question, id, panel_parameter, page, *ret_question);
-}
-
 struct bh_api_response
-bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel, const char *id)
+bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel)
 {
-    struct bh_question *question;
+    struct bh_question *question = bh_page_question(page, panel->question);
 
-    if (!bh_panel_question(page, panel, id, &question))
-        return (struct bh_api_response){ .status = 400 };
-    return bh_page_ask(page, question);
+    return question ? bh_page_ask(page, question) : (struct bh_api_response){ .status = 400 };
 }
 
 const struct bh_panel_row *
@@ -172,14 +155,14 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
 }
 
 uint32_t
-bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, const char *id, struct bh_buf *out,
+bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, struct bh_buf *out,
                 uint64_t *ret_version)
 {
-    BH_AUTO(bh_api_response_fini) struct bh_api_response response = bh_panel_ask(page, panel, id);
+    BH_AUTO(bh_api_response_fini) struct bh_api_response response = bh_panel_ask(page, panel);
     struct bh_page_frame frame = bh_page_frame(page, NULL);
     const struct bh_panel_call call = { .page = page,
                                         .frame = &frame,
-                                        .id = id,
+                                        .id = page->id,
                                         .now = bh_page_now(page),
                                         .data = response.json ? bh_json_root(response.json) : NULL };
     struct bh_html html = { .out = out };

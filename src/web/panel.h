@@ -51,10 +51,8 @@ const struct bh_panel_row *bh_panel_rows(void);
 /* The row of that page and id, or NULL. */
 const struct bh_panel_row *bh_panel_find(enum bh_site_view view, const char *id);
 
-/* What the panel asks the API for this visit; false: too long. */
-bool bh_panel_question(const struct bh_page *page, const struct bh_panel_row *panel, const char *id,
-                       struct bh_question **ret_question);
-struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel, const char *id);
+/* What the API says to it on this visit; status 400: the question is too long. */
+struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_row *panel);
 
 /* Whether the caller sees the panel at all: what it may not ask for, or is not there, is left out.  Where the
  * reader asked for it by a parameter, that it is not there is said. */
@@ -62,8 +60,8 @@ bool bh_panel_is_seen(const struct bh_panel_row *panel, const struct bh_api_resp
 
 /* Ask and write the section into `out`; nothing where the caller does not see it.  The API's status: 401
  * where the session has ended. */
-uint32_t bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, const char *id,
-                         struct bh_buf *out, uint64_t *ret_version);
+uint32_t bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, struct bh_buf *out,
+                         uint64_t *ret_version);
 
 /* Write the panel's section; where the API did not answer, what it said.  Its version, which of equal
  * bytes is the same (FNV-1a, 64 bits) and never 0, is its last element. */

@@ -96,7 +96,7 @@ view_find_answer(const struct view_replies *replies, const char *question)
 }
 
 static void
-view_ask(struct bh_page *page, enum bh_site_view view, const char *id, struct view_replies *ret)
+view_ask(struct bh_page *page, enum bh_site_view view, struct view_replies *ret)
 {
     for (const struct bh_panel_row *panel = bh_panel_rows(); panel->id; panel++) {
         const struct bh_api_response *answer = view_find_answer(ret, panel->question);
@@ -105,7 +105,7 @@ view_ask(struct bh_page *page, enum bh_site_view view, const char *id, struct vi
             continue;
         BH_ASSERT(ret->count < PANELS_A_VIEW_MAX);
         if (!answer) {
-            ret->responses[ret->questions] = bh_panel_ask(page, panel, id);
+            ret->responses[ret->questions] = bh_panel_ask(page, panel);
             answer = &ret->responses[ret->questions++];
         }
         ret->panels[ret->count] = panel;
@@ -123,14 +123,14 @@ view_has_charts(const struct view_replies *replies)
 }
 
 static void
-view_put(struct bh_page *page, enum bh_site_view view, const char *id, const struct view_replies *replies)
+view_put(struct bh_page *page, enum bh_site_view view, const struct view_replies *replies)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf title = { .max = TEXT_MAX };
     struct bh_page_frame frame = bh_page_frame(page, NULL);
-    struct bh_panel_call call = { .page = page, .frame = &frame, .id = id, .now = bh_page_now(page) };
+    struct bh_panel_call call = { .page = page, .frame = &frame, .id = page->id, .now = bh_page_now(page) };
     struct bh_html html;
 
-    bh_question_put_text(&title, views[view].title, id);
+    bh_question_put_text(&title, views[view].title, page->id);
     frame.title = bh_buf_text(&title) ? bh_buf_text(&title) : views[view].path;
     bh_page_who(page, &frame);
     frame.section = views[view].section;
@@ -142,7 +142,7 @@ view_put(struct bh_page *page, enum bh_site_view view, const char *id, const str
     html = bh_frame_begin(&page->reply->body, &frame);
     if (view == BH_SITE_VIEW_OVERVIEW)
         view_put_nudge(&html, page);
-    view_put_command(&html, &views[view], id);
+    view_put_command(&html, &views[view], page->id);
     for (uint32_t i = 0; i < replies->count; i++) {
         const struct bh_api_response *response = replies->answers[i];
 
@@ -193,28 +193,28 @@ view_refuse(struct bh_page *page, enum bh_site_view view)
 }
 
 static void
-view_serve_whole(struct bh_page *page, enum bh_site_view view, const char *id)
+view_serve_whole(struct bh_page *page, enum bh_site_view view)
 {
     struct view_replies replies = { .count = 0 };
 
-    view_ask(page, view, id, &replies);
+    view_ask(page, view, &replies);
     if (replies.responses[0].status == 401)
         bh_page_require_sign_in(page);
     else if (view_failure(&replies))
         bh_page_error(page, view_failure(&replies));
-    else if (!view_is_there(&replies, id))
+    else if (!view_is_there(&replies, page->id))
         view_refuse(page, view);
     else
-        view_put(page, view, id, &replies);
+        view_put(page, view, &replies);
     for (uint32_t i = 0; i < replies.questions; i++)
         bh_api_response_fini(&replies.responses[i]);
 }
 
 static void
-view_serve_panel(struct bh_page *page, const struct bh_panel_row *panel, const char *id)
+view_serve_panel(struct bh_page *page, const struct bh_panel_row *panel)
 {
     uint64_t version;
-    uint32_t status = bh_panel_render(page, panel, id, &page->reply->body, &version);
+    uint32_t status = bh_panel_render(page, panel, &page->reply->body, &version);
 
     if (page->reply->body.length > 0)
         bh_page_headers(page->reply, 200, true);
@@ -223,28 +223,28 @@ view_serve_panel(struct bh_page *page, const struct bh_panel_row *panel, const c
 }
 
 static void
-view_serve_json(struct bh_page *page, const struct bh_panel_row *panel, const char *id)
+view_serve_json(struct bh_page *page, const struct bh_panel_row *panel)
 {
-    struct bh_question *question;
+    struct bh_question *question = bh_page_question(page, panel->question);
 
-    if (!bh_panel_question(page, panel, id, &question))
-        bh_page_error(page, 400);
-    else
+    if (question)
         bh_page_forward_question(page, question);
+    else
+        bh_page_error(page, 400);
 }
 
 void
-bh_site_view_serve(struct bh_page *page, enum bh_site_view view, const char *id)
+bh_site_view_serve(struct bh_page *page, enum bh_site_view view)
 {
     const char *json = bh_page_field(page, "json"), *fragment = bh_page_field(page, "panel");
     const struct bh_panel_row *panel = bh_panel_find(view, json[0] ? json : fragment);
 
     if (!json[0] && !fragment[0])
-        view_serve_whole(page, view, id);
+        view_serve_whole(page, view);
     else if (!panel)
         bh_page_error(page, 404);
     else if (json[0])
-        view_serve_json(page, panel, id);
+        view_serve_json(page, panel);
     else
-        view_serve_panel(page, panel, id);
+        view_serve_panel(page, panel);
 }

@@ -9,8 +9,8 @@
  * the arena. */
 enum bh_site_view bh_site_view_find(const char *path, struct bh_arena *arena, const char **ret_id);
 
-/* Answer for the page: whole; with ?json=ID what the API says to that panel, as it is; with ?panel=ID
- * that panel's section alone. */
-void bh_site_view_serve(struct bh_page *page, enum bh_site_view view, const char *id);
+/* Answer for the page, whose variable part is page->id: whole; with ?json=ID what the API says to that panel,
+ * as it is; with ?panel=ID that panel's section alone. */
+void bh_site_view_serve(struct bh_page *page, enum bh_site_view view);
 
 #endif

@@ -165,12 +165,12 @@ web_serve_page(struct bh_page *page, const struct route *route)
 }
 
 static void
-web_serve_view(struct bh_page *page, enum bh_site_view view, const char *id)
+web_serve_view(struct bh_page *page, enum bh_site_view view)
 {
     if (!web_bind_forms(page))
         bh_page_error(page, 503);
     else if (page->session[0])
-        bh_site_view_serve(page, view, id);
+        bh_site_view_serve(page, view);
     else
         bh_page_require_sign_in(page);
 }
@@ -224,12 +224,11 @@ web_serve(struct bh_page *page)
 {
     const struct bh_request *request = page->request;
     const struct bh_asset *asset = bh_asset_find(request->path);
-    const char *id;
     enum bh_site_view view;
 
     if (web_find_page(page))
         return;
-    view = bh_site_view_find(request->path, request->arena, &id);
+    view = bh_site_view_find(request->path, request->arena, &page->id);
     if (view == BH_SITE_VIEWS && !asset)
         bh_page_error(page, 404);
     else if (request->method != BH_GET)
@@ -237,7 +236,7 @@ web_serve(struct bh_page *page)
     else if (asset)
         bh_asset_reply(page->reply, asset);
     else
-        web_serve_view(page, view, id);
+        web_serve_view(page, view);
 }
 
 void

@@ -63,7 +63,7 @@ bh_api_new(const struct bh_api_options *options)
                   && (resources[op] == bh_accounts_resource)
                          == bh_operation_of_accounts((enum bh_operation)op));
     api->options = *options;
-    api->start_estimates = bh_start_estimates_new();
+    api->start_estimates = bh_start_estimates_new(&options->owner);
     api->whatif_lock = bh_whatif_lock_new();
     api->rates = bh_rate_limiter_new(options->rates);
     api->streams = bh_stream_gate_new(options->streams_max, options->crowded);

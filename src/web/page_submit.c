@@ -15,6 +15,9 @@
 
 enum { OPTIONS_MAX = 512, LABEL_MAX = 256, ID_MAX = 48 };
 
+/* Of more tenants the name is typed. */
+#define TENANTS_QUESTION "/v1/tenants?limit=200"
+
 /* What the API lists that can be chosen. */
 struct submit_lists {
     struct bh_api_response tenants, skus, datasets, who;
@@ -114,6 +117,15 @@ submit_list_skus(const struct submit_lists *lists, struct bh_arena *arena, struc
         ret->values[ret->count] = bh_show_text_of(bh_json_at(list, i), "name");
         ret->labels[ret->count++] = submit_word_sku(arena, bh_json_at(list, i));
     }
+}
+
+/* Whether its value is chosen from a list. */
+static bool
+submit_is_choice(const struct submit_lists *lists, const struct bh_job_field *field)
+{
+    if (field->kind == BH_JOB_FIELD_TENANT)
+        return !lists->tenants.json || !bh_json_get(bh_json_root(lists->tenants.json), "next");
+    return field->kind == BH_JOB_FIELD_CHOICE || field->kind == BH_JOB_FIELD_SKU;
 }
 
 /* ---- fields ---- */
@@ -250,8 +262,7 @@ submit_put_field(struct bh_html *html, const struct bh_page *page, const struct 
     }
     bh_html_open(html, "div");
     bh_html_attr(html, "class", "field");
-    if (field->kind == BH_JOB_FIELD_CHOICE || field->kind == BH_JOB_FIELD_TENANT
-        || field->kind == BH_JOB_FIELD_SKU)
+    if (submit_is_choice(view->lists, field))
         submit_put_selection(html, page, view, at, &ids);
     else
         submit_put_text(html, view, at, &ids);
@@ -445,7 +456,7 @@ static void
 submit_ask_lists(struct bh_page *page, struct submit_lists *ret)
 {
     ret->who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
-    ret->tenants = bh_page_call(page, BH_GET, "/v1/tenants", NULL);
+    ret->tenants = bh_page_ask(page, bh_page_question(page, TENANTS_QUESTION));
     ret->skus = bh_page_call(page, BH_GET, "/v1/skus", NULL);
     ret->datasets = bh_page_call(page, BH_GET, "/v1/datasets", NULL);
 }

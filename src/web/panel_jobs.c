@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "web/paging.h"
 #include "web/panel.h"
 #include "web/show.h"
 
@@ -145,45 +146,13 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const cha
 
 /* ---- filters and pages ---- */
 
-static const char *const job_filters[] = { "active", "mine", "state", "tenant" };
-
-static void
-jobs_put_parameter(struct bh_buf *address, const char *name, const char *value)
-{
-    if (!value[0])
-        return;
-    bh_buf_putc(address, memchr(address->bytes, '?', address->length) ? '&' : '?');
-    bh_form_put_encoded(address, name);
-    bh_buf_putc(address, '=');
-    bh_form_put_encoded(address, value);
-}
-
-/* The list's address with these filters, and from that job on. */
-static const char *
-jobs_address(const struct bh_page *page, const char *after)
-{
-    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
-    const char *text = NULL;
-
-    bh_buf_puts(&address, "/jobs");
-    for (size_t i = 0; i < BH_COUNT(job_filters); i++)
-        jobs_put_parameter(&address, job_filters[i], bh_page_field(page, job_filters[i]));
-    jobs_put_parameter(&address, "after", after);
-    if (bh_buf_text(&address))
-        text = bh_arena_strdup(page->request->arena, bh_buf_text(&address));
-    return text ? text : "/jobs";
-}
-
-static void
-jobs_put_address(struct bh_html *html, const char *address, const char *text, bool current)
-{
-    bh_html_open(html, "a");
-    bh_html_attr(html, "href", address);
-    if (current)
-        bh_html_attr(html, "aria-current", "true");
-    bh_html_text(html, text);
-    bh_html_close(html, "a");
-}
+static const struct bh_paging jobs_paging = {
+    .path = "/jobs",
+    .filters = (const char *const[]){ "active", "mine", "state", "tenant", NULL },
+    .one = "job",
+    .many = "jobs",
+    .order = "by number",
+};
 
 /* The questions that are asked most, a click each. */
 static void
@@ -197,13 +166,13 @@ jobs_put_shortcuts(struct bh_html *html, const struct bh_page *page)
                       { "/jobs?state=running", "Running" },
                       { "/jobs?state=pending", "Pending" },
                       { "/jobs?state=failed", "Failed" } };
-    const char *here = jobs_address(page, "");
+    const char *here = bh_paging_address(&jobs_paging, page, "");
 
     bh_html_open(html, "div");
     bh_html_attr(html, "class", "shortcuts");
     for (size_t i = 0; i < BH_COUNT(shortcuts); i++)
-        jobs_put_address(html, shortcuts[i].address, shortcuts[i].title,
-                         strcmp(here, shortcuts[i].address) == 0);
+        bh_paging_put_link(html, shortcuts[i].address, shortcuts[i].title,
+                           strcmp(here, shortcuts[i].address) == 0);
     bh_html_close(html, "div");
 }
 
@@ -243,31 +212,12 @@ jobs_put_filter(struct bh_html *html, const struct bh_page *page)
     bh_html_close(html, "form");
 }
 
-static void
-jobs_put_pages(struct bh_html *html, const struct bh_panel_call *call)
-{
-    const char *next = bh_show_text_of(call->data, "next");
-    uint64_t total = bh_show_number_of(call->data, "total");
-
-    bh_html_open(html, "p");
-    bh_html_attr(html, "class", "shortcuts");
-    bh_html_open(html, "span");
-    bh_html_u64(html, total);
-    bh_html_text(html, total == 1 ? " job in all, by number" : " jobs in all, by number");
-    bh_html_close(html, "span");
-    if (bh_page_field(call->page, "after")[0])
-        jobs_put_address(html, jobs_address(call->page, ""), "First page", false);
-    if (next[0])
-        jobs_put_address(html, jobs_address(call->page, next), "Next page", false);
-    bh_html_close(html, "p");
-}
-
 void
 bh_panel_queue(struct bh_html *html, const struct bh_panel_call *call)
 {
     jobs_put_table(html, call, "Jobs that run or wait", "Nothing runs and nothing waits.");
     if (bh_show_text_of(call->data, "next")[0])
-        jobs_put_address(html, "/jobs?active=true", "All that run or wait", false);
+        bh_paging_put_link(html, "/jobs?active=true", "All that run or wait", false);
 }
 
 void
@@ -276,5 +226,5 @@ bh_panel_jobs(struct bh_html *html, const struct bh_panel_call *call)
     jobs_put_shortcuts(html, call->page);
     jobs_put_filter(html, call->page);
     jobs_put_table(html, call, "Jobs", "No job fits.");
-    jobs_put_pages(html, call);
+    bh_paging_put(html, call, &jobs_paging);
 }

@@ -1,4 +1,8 @@
 /* Tenants: what they use of what they are guaranteed and may use at most. */
+#include <inttypes.h>
+
+#include "web/frame.h"
+#include "web/paging.h"
 #include "web/panel.h"
 #include "web/show.h"
 #include "web/tenant_share.h"
@@ -32,30 +36,89 @@ tenants_put_row(struct bh_html *html, bh_json_value tenant, uint64_t scale)
     bh_html_close(html, "tr");
 }
 
-void
-bh_panel_tenants(struct bh_html *html, const struct bh_panel_call *call)
+static void
+tenants_put_table(struct bh_html *html, bh_json_value list)
 {
     static const char *const columns[] = { "Tenant",  "Share",   "Used",     "Guarantee", "Limit",
                                            "Running", "Pending", "Boundary", NULL };
-    bh_json_value list = bh_json_get(call->data, "items");
     uint64_t scale = bh_tenant_share_scale(list);
 
-    if (bh_json_count(list) == 0) {
-        bh_html_element(html, "p", NULL,
-                        "There is no tenant yet. An admin declares them: bulkhead apply -f site.yaml.");
-        return;
-    }
     bh_show_table(html, "Tenants", columns);
     for (size_t i = 0; i < bh_json_count(list); i++)
         tenants_put_row(html, bh_json_at(list, i), scale);
     bh_show_table_end(html);
 }
 
+static const struct bh_paging tenants_paging = {
+    .path = "/tenants",
+    .filters = (const char *const[]){ "tenant", NULL },
+    .one = "tenant",
+    .many = "tenants",
+    .order = "by name",
+};
+
+static void
+tenants_put_filter(struct bh_html *html, const struct bh_page *page)
+{
+    bh_frame_search(html, "/tenants");
+    bh_html_open(html, "div");
+    bh_frame_input(html, &(struct bh_input){ .id = "filter-tenant",
+                                             .label = "Tenant and below",
+                                             .name = "tenant",
+                                             .autocomplete = "off",
+                                             .value = bh_page_field(page, "tenant"),
+                                             .optional = true });
+    bh_html_close(html, "div");
+    bh_frame_button(html, "plain", "Show");
+    bh_html_close(html, "form");
+}
+
+static bool
+tenants_are_filtered(const struct bh_page *page)
+{
+    return bh_page_field(page, "tenant")[0] || bh_page_field(page, "after")[0];
+}
+
+void
+bh_panel_tenants(struct bh_html *html, const struct bh_panel_call *call)
+{
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    if (bh_json_count(list) == 0 && !tenants_are_filtered(call->page)) {
+        bh_html_element(html, "p", NULL,
+                        "There is no tenant yet. An admin declares them: bulkhead apply -f site.yaml.");
+        return;
+    }
+    tenants_put_filter(html, call->page);
+    tenants_put_table(html, list);
+    bh_paging_put(html, call, &tenants_paging);
+}
+
+/* The way to those that the overview leaves out. */
+static void
+tenants_put_rest(struct bh_html *html, const struct bh_panel_call *call)
+{
+    uint64_t total = bh_show_number_of(call->data, "total");
+
+    if (!bh_show_text_of(call->data, "next")[0])
+        return;
+    bh_paging_put_link(html, "/tenants",
+                       bh_arena_printf(call->page->request->arena, "All %" PRIu64 " tenants", total), false);
+}
+
 void
 bh_panel_site_tenants(struct bh_html *html, const struct bh_panel_call *call)
 {
-    if (bh_show_truth_of(call->data, "whole_site"))
-        bh_panel_tenants(html, call);
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    if (!bh_show_truth_of(call->data, "whole_site"))
+        return;
+    if (bh_json_count(list) == 0)
+        bh_html_element(html, "p", NULL,
+                        "There is no tenant yet. An admin declares them: bulkhead apply -f site.yaml.");
+    else
+        tenants_put_table(html, list);
+    tenants_put_rest(html, call);
 }
 
 /* ---- for a member: its own first ---- */
@@ -97,4 +160,5 @@ bh_panel_share(struct bh_html *html, const struct bh_panel_call *call)
     for (size_t i = 0; i < bh_json_count(list); i++)
         tenants_put_share(html, bh_json_at(list, i), scale);
     bh_html_close(html, "ul");
+    tenants_put_rest(html, call);
 }

@@ -148,7 +148,7 @@ def choices(day):
     "the form offers the tenants that one may submit to, and the sizes with what they are"
     page = day.alice.go("/submit")
     tenants = re.search(r'<select id="job-tenant".*?</select>', page, re.S).group()
-    equal("hers", re.findall(r'value="([^"]+)"', tenants), ["acme/vision/train", "acme/vision/batch"])
+    equal("hers", re.findall(r'value="([^"]+)"', tenants), ["acme/vision/batch", "acme/vision/train"])
     contains(page, "small: grade C, 1g.10gb of H100-80GB (1/7 GPU)")
     day.dave.go("/submit")
     assert "acme/" not in re.search(r'<select id="job-tenant".*?</select>', day.dave.text, re.S).group()

@@ -1,5 +1,7 @@
 #include "api/request/visible.h"
 
+#include <stdlib.h>
+
 bh_rc
 bh_visible_find(const struct bh_call *call, const char *verb, struct bh_visible *ret_visible,
                 struct bh_err *err)
@@ -14,15 +16,20 @@ bh_visible_find(const struct bh_call *call, const char *verb, struct bh_visible 
     return BH_OK;
 }
 
+static int
+visible_compare(const void *a, const void *b)
+{
+    const uint32_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
 bool
 bh_visible_has(const struct bh_visible *visible, uint32_t tenant)
 {
-    if (visible->all)
-        return true;
-    for (uint32_t i = 0; i < visible->count; i++)
-        if (visible->ids[i] == tenant)
-            return true;
-    return false;
+    return visible->all
+           || (visible->count > 0
+               && bsearch(&tenant, visible->ids, visible->count, sizeof tenant, visible_compare));
 }
 
 bh_rc

@@ -5,7 +5,7 @@
 
 /* What a caller may see.  What it may not see does not exist for it. */
 struct bh_visible {
-    uint32_t *ids; /* tenants, in the call's arena */
+    uint32_t *ids; /* tenants, ascending, in the call's arena */
     uint32_t count;
     bool all; /* the whole site */
 };

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/documents/revision.h"
@@ -11,19 +12,23 @@
 #include "base/time.h"
 #include "policy/authz.h"
 
-struct tenant_question {
-    const struct bh_directory *dir;
-    struct bh_tenant_view *views; /* beside dir->tenants; settings.tenant.v 0: unknown */
+enum { PAGE_DEFAULT = 100 };
+
+/* Tenants of the directory, and what the engine says of each. */
+struct tenant_page {
+    const struct bh_dir_tenant **named;
+    struct bh_tenant_view *views; /* settings.tenant.v 0: unknown */
+    uint32_t count;
 };
 
 static void
-ask_tenants(void *self, const struct bh_engine *engine, uint64_t now_ns)
+tenants_ask(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct tenant_question *q = self;
+    struct tenant_page *page = self;
 
-    for (uint32_t i = 0; i < q->dir->tenant_count; i++)
-        if (!bh_view_tenant(engine, q->dir->tenants[i].id, now_ns, &q->views[i]))
-            q->views[i].settings.tenant.v = 0;
+    for (uint32_t i = 0; i < page->count; i++)
+        if (!bh_view_tenant(engine, page->named[i]->id, now_ns, &page->views[i]))
+            page->views[i].settings.tenant.v = 0;
 }
 
 /* GPUs of a model, or partitions of a SKU, as JSON; null where there is no limit. */
@@ -131,30 +136,113 @@ tenants_put_tenant(struct bh_call *call, struct bh_rows *rows, const struct bh_d
     bh_reply_put(call, &bh_reply_tenant_shown_fields, &row);
 }
 
-bh_rc
-bh_tenants_list(struct bh_call *call, struct bh_err *err)
+/* ---- list ---- */
+
+/* The end of a path and then '/' come before all else: a tenant stands before those below it, and these
+ * before its neighbors. */
+static int
+tenants_rank(char c)
 {
-    struct tenant_question q = { .dir = call->dir };
+    return c == '/' ? 1 : (unsigned char)c;
+}
+
+static int
+tenants_compare_paths(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return tenants_rank(*a) - tenants_rank(*b);
+}
+
+static int
+tenants_compare(const void *a, const void *b)
+{
+    const struct bh_dir_tenant *const *left = a, *const *right = b;
+
+    return tenants_compare_paths((*left)->path, (*right)->path);
+}
+
+/* All that the caller sees and asks for, by path. */
+static bh_rc
+tenants_select(struct bh_call *call, struct tenant_page *ret, bool *ret_whole_site, struct bh_err *err)
+{
+    const struct bh_directory *dir = call->dir;
     struct bh_visible visible;
-    struct bh_rows rows;
     bh_rc rc = bh_visible_find(call, "tenant.view", &visible, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.views, &q.views, err);
+    *ret_whole_site = visible.all;
+    if (call->query.tenant)
+        rc = bh_visible_narrow(call, call->query.tenant, &visible, err);
+    if (rc == BH_OK)
+        rc = bh_call_alloc(call, (dir->tenant_count + 1) * sizeof(void *), &ret->named, err);
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_ask(call, ask_tenants, &q, err);
+    for (uint32_t i = 0; i < dir->tenant_count; i++)
+        if (!dir->tenants[i].gone && bh_visible_has(&visible, dir->tenants[i].id.v))
+            ret->named[ret->count++] = &dir->tenants[i];
+    qsort(ret->named, ret->count, sizeof(void *), tenants_compare);
+    return BH_OK;
+}
+
+/* Cut down to the page behind the cursor, the number of a tenant, which may be gone by now. */
+static bh_rc
+tenants_cut(const struct bh_call *call, struct tenant_page *page, bool *ret_more, struct bh_err *err)
+{
+    const struct bh_query *query = &call->query;
+    uint64_t limit = query->given.limit ? query->limit : PAGE_DEFAULT;
+    bool known = query->after <= UINT32_MAX;
+    const struct bh_dir_tenant *after =
+        known ? bh_directory_tenant(call->dir, (bh_tenant_id){ (uint32_t)query->after }) : NULL;
+
+    if (limit == 0)
+        return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
+    if (query->given.after && !after)
+        return bh_err_set(err, BH_INVALID, "after: %" PRIu64 " is no cursor of a list of tenants",
+                          query->after);
+    while (after && page->count > 0 && tenants_compare_paths(page->named[0]->path, after->path) <= 0)
+        page->named++, page->count--;
+    *ret_more = page->count > limit;
+    if (*ret_more)
+        page->count = (uint32_t)limit;
+    return BH_OK;
+}
+
+static bh_rc
+tenants_read_page(struct bh_call *call, struct tenant_page *page, struct bh_reply_tenant_list *ret_end,
+                  struct bh_err *err)
+{
+    bool more;
+    bh_rc rc = tenants_select(call, page, &ret_end->whole_site, err);
+
+    if (rc != BH_OK)
+        return rc;
+    ret_end->total = page->count;
+    rc = tenants_cut(call, page, &more, err);
+    if (rc != BH_OK)
+        return rc;
+    if (more)
+        ret_end->next = bh_arena_printf(call->arena, "%" PRIu32, page->named[page->count - 1]->id.v);
+    rc = bh_call_alloc(call, (page->count + 1) * sizeof *page->views, &page->views, err);
+    return rc == BH_OK ? bh_call_ask(call, tenants_ask, page, err) : rc;
+}
+
+bh_rc
+bh_tenants_list(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_reply_tenant_list end = { .next = NULL };
+    struct tenant_page page = { .count = 0 };
+    struct bh_rows rows;
+    bh_rc rc = tenants_read_page(call, &page, &end, err);
+
     if (rc != BH_OK)
         return rc;
     rows = bh_rows_begin(call, &bh_reply_tenant_list_fields);
-    for (uint32_t i = 0; i < call->dir->tenant_count; i++) {
-        const struct bh_dir_tenant *named = &call->dir->tenants[i];
-
-        if (!named->gone && q.views[i].settings.tenant.v && bh_visible_has(&visible, named->id.v))
-            tenants_put_tenant(call, &rows, named, &q.views[i], NULL);
-    }
-    bh_rows_end(&rows, &(struct bh_reply_tenant_list){ .total = rows.count, .whole_site = visible.all });
+    for (uint32_t i = 0; i < page.count; i++)
+        if (page.views[i].settings.tenant.v)
+            tenants_put_tenant(call, &rows, page.named[i], &page.views[i], NULL);
+    bh_rows_end(&rows, &end);
     return BH_OK;
 }
 

@@ -19,7 +19,7 @@ static const struct kind {
     const char *id, *also; /* NULL: jobs are fetched singly */
     bool paged;
 } kinds[] = {
-    { "tenants", "tenant", "/v1/tenants", &bh_view_tenants, "name", "name", false },
+    { "tenants", "tenant", "/v1/tenants", &bh_view_tenants, "name", "name", true },
     { "skus", "sku", "/v1/skus", &bh_view_skus, "name", "name", false },
     { "datasets", "dataset", "/v1/datasets", &bh_view_datasets, "name", "id", false },
     { "gpus", "gpu", "/v1/gpus", &bh_view_gpus, "uuid", "index", false },
@@ -174,20 +174,26 @@ bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
     return rc;
 }
 
+/* One tenant in full, or the list. */
+static bh_rc
+get_tenants(const struct bh_cli *cli, const struct bh_view *view, struct bh_err *err)
+{
+    const struct kind tenants = { "tenants", "tenant", "/v1/tenants", view, NULL, NULL, true };
+
+    return cli->args->count > 0 ? get_tenant(cli, cli->args->arguments[0], err)
+                                : get_list(cli, &tenants, err);
+}
+
 bh_rc
 bh_cli_tenants(struct bh_cli *cli, struct bh_err *err)
 {
-    if (cli->args->count > 0)
-        return get_tenant(cli, cli->args->arguments[0], err);
-    return bh_cli_list(cli, "/v1/tenants", false, &bh_view_tenants, err);
+    return get_tenants(cli, &bh_view_tenants, err);
 }
 
 bh_rc
 bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
 {
-    if (cli->args->count > 0)
-        return get_tenant(cli, cli->args->arguments[0], err);
-    return bh_cli_list(cli, "/v1/tenants", false, &bh_view_quota, err);
+    return get_tenants(cli, &bh_view_quota, err);
 }
 
 /* ---- usage ---- */

@@ -40,20 +40,32 @@ slice_consume(struct slice_walk *w, char c)
     return true;
 }
 
+/* Whether an odd number of backslashes stands before `at`, as far as `start`. */
+static bool
+slice_is_escaped(const char *start, const char *at)
+{
+    const char *first = at;
+
+    while (first > start && first[-1] == '\\')
+        first--;
+    return (at - first) % 2 != 0;
+}
+
+/* Most of a log is strings, so quotes are looked for many bytes at a time. */
 static bool
 slice_skip_string(struct slice_walk *w)
 {
+    const char *start, *quote = w->at;
+
     if (w->at == w->end || *w->at != '"')
         return false;
-    for (w->at++; w->at < w->end; w->at++) {
-        if (*w->at == '"') {
-            w->at++;
-            return true;
-        }
-        if (*w->at == '\\' && ++w->at == w->end)
-            return false;
-    }
-    return false;
+    start = w->at + 1;
+    do {
+        quote = memchr(quote + 1, '"', (size_t)(w->end - quote - 1));
+    } while (quote && slice_is_escaped(start, quote));
+    if (quote)
+        w->at = quote + 1;
+    return quote;
 }
 
 /* One bracket or any other character between strings; `open` has a bit per level,

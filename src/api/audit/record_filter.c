@@ -1,5 +1,7 @@
 #include "api/audit/record_filter.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/audit/record_words.h"
@@ -79,9 +81,10 @@ filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, 
     rc = bh_record_words_check_object(filter->object_type, err);
     if (rc != BH_OK)
         return rc;
-    if (!slash || filter_read_id(call, filter->object_type, slash + 1, &filter->object))
-        return BH_OK;
-    return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
+    if (slash && !filter_read_id(call, filter->object_type, slash + 1, &filter->object))
+        return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
+    snprintf(filter->digits, sizeof filter->digits, "%" PRIu64, filter->object);
+    return BH_OK;
 }
 
 static bh_rc
@@ -233,6 +236,12 @@ record_filter_has_text(const struct bh_record_filter *filter, struct bh_slice le
     return !filter->text || filter_text_begins(leaf, "req", filter->text)
            || filter_text_begins(leaf, "text", filter->text)
            || (bh_slice_get(leaf, "actor", &actor) && filter_text_begins(actor, "token", filter->text));
+}
+
+bool
+bh_record_filter_may_have(const struct bh_record_filter *filter, struct bh_slice leaf)
+{
+    return !filter->has_object || memmem(leaf.text, leaf.length, filter->digits, strlen(filter->digits));
 }
 
 bool

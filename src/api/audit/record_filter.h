@@ -9,6 +9,7 @@ struct bh_record_filter {
     const char *verb;            /* NULL: any */
     const char *object_type;     /* NULL: any */
     uint64_t object;             /* with has_object */
+    char digits[24];             /* of `object`, with has_object: its records have them */
     uint64_t actor;              /* with has_actor */
     const char *text;            /* beginning of an id; NULL: any */
     uint64_t since_ns, until_ns; /* from, and before */
@@ -24,6 +25,9 @@ BH_MUST_USE bh_rc bh_record_filter_read(const struct bh_call *call, struct bh_re
 
 /* Whether the leaf's result is that something was denied. */
 bool bh_record_filter_is_refusal(struct bh_slice leaf);
+
+/* False where it is not, for many that a search looks at: without parsing. */
+bool bh_record_filter_may_have(const struct bh_record_filter *filter, struct bh_slice leaf);
 
 /* Whether the record with that leaf is asked for; `whole`: the caller sees all of it, what became of jobs
  * by it included. */

@@ -296,9 +296,10 @@ records_are_visible(const struct records *r, struct bh_slice leaf)
 static bool
 records_want(const struct records *r, struct bh_slice leaf)
 {
-    if (!records_are_visible(r, leaf) && (!r->raw || r->filter.any))
-        return false;
-    return bh_record_filter_has(&r->filter, leaf, records_are_whole(r, leaf));
+    if (!r->filter.any)
+        return r->raw || records_are_visible(r, leaf);
+    return bh_record_filter_may_have(&r->filter, leaf) && records_are_visible(r, leaf)
+           && bh_record_filter_has(&r->filter, leaf, records_are_whole(r, leaf));
 }
 
 static bool
@@ -306,8 +307,6 @@ records_put_record(void *self, uint64_t seq, const char *text, size_t length)
 {
     struct records *r = self;
     struct bh_slice leaf = { text, length };
-    uint64_t tenant = records_number_in(leaf, "tenant");
-    bool visible = records_are_visible(r, leaf);
 
     if (r->capacity == 0)
         return false;
@@ -316,7 +315,8 @@ records_put_record(void *self, uint64_t seq, const char *text, size_t length)
     if (!records_want(r, leaf))
         return true;
     r->capacity--;
-    return r->raw ? records_put_raw(r, seq, leaf, visible) : records_put_cooked(r, seq, leaf, tenant);
+    return r->raw ? records_put_raw(r, seq, leaf, records_are_visible(r, leaf))
+                  : records_put_cooked(r, seq, leaf, records_number_in(leaf, "tenant"));
 }
 
 static bool

@@ -124,7 +124,7 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
     struct usage_question q = { .dir = call->dir };
     struct bh_visible visible;
     struct bh_rows rows;
-    bh_rc rc = bh_visible_find(call, "usage.view", &visible, err);
+    bh_rc rc = bh_visible_read(call, "usage.view", &visible, err);
 
     if (rc != BH_OK)
         return rc;

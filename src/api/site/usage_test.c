@@ -165,7 +165,22 @@ a_silent_node_has_a_line_of_its_own(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+one_tenant_is_asked_for(void **state)
+{
+    two_of_acme_use_something();
+    SEND(BH_GET, "/v1/usage", .query = "tenant=acme/vision", .uid = CAROL);
+    BH_CHECK_EQ("asked", got.status, 200);
+    BH_CHECK("its own", strstr(got.text, "\"tenant\":\"acme/vision\""));
+    BH_CHECK("no other", !strstr(got.text, "\"tenant\":\"acme\""));
+    BH_CHECK("no sums, which are the site's", !strstr(got.text, "\"sums\""));
+    SEND(BH_GET, "/v1/usage", .query = "tenant=other", .uid = ALICE);
+    BH_CHECK_EQ("one that the caller may not see", got.status, 404);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(one_tenant_is_asked_for, open_usage, close_usage),
     cmocka_unit_test_setup_teardown(rows_add_up_and_roll_up, open_usage, close_usage),
     cmocka_unit_test_setup_teardown(a_silent_node_has_a_line_of_its_own, open_usage, close_usage),
     cmocka_unit_test_setup_teardown(a_removed_tenant_keeps_its_row, open_usage, close_usage),

@@ -240,8 +240,16 @@ bh_cli_usage(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
                                    .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS) };
-    bh_rc rc = bh_cli_fetch(cli, "/v1/usage", &json, err);
+    char memory[PATH_BYTES_MAX];
+    struct bh_buf path;
+    bh_rc rc;
 
+    bh_buf_init_fixed(&path, memory, sizeof memory);
+    bh_buf_puts(&path, "/v1/usage");
+    bh_jobs_put_filter(cli, &path);
+    if (!bh_buf_text(&path))
+        return bh_err_set(err, BH_INVALID, "usage: an option is too long");
+    rc = bh_cli_fetch(cli, bh_buf_text(&path), &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     bh_view_table(&out, &bh_view_usage, &style, bh_json_get(bh_json_root(json), "items"));

@@ -7,7 +7,7 @@
 #include "web/show.h"
 
 static const struct bh_panel_row panels[] = {
-#define BH_VIEW(view, path, section, title, command)
+#define BH_VIEW(view, path, section, title, command, extra)
 #define BH_PANEL(view, id, title, question, live, function)                                                  \
     { BH_SITE_VIEW_##view, #id, title, question, BH_LIVE_##live, function },
 #include "tables/panels.tbl"

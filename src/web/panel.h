@@ -8,7 +8,7 @@
 
 /* The pages that are made of them. */
 enum bh_site_view {
-#define BH_VIEW(view, path, section, title, command) BH_SITE_VIEW_##view,
+#define BH_VIEW(view, path, section, title, command, extra) BH_SITE_VIEW_##view,
 #define BH_PANEL(view, id, title, question, live, function)
 #include "tables/panels.tbl"
 #undef BH_VIEW
@@ -31,7 +31,7 @@ struct bh_panel_call {
  * left out. */
 typedef void (*bh_panel_fn)(struct bh_html *html, const struct bh_panel_call *call);
 
-#define BH_VIEW(view, path, section, title, command)
+#define BH_VIEW(view, path, section, title, command, extra)
 #define BH_PANEL(view, id, title, question, live, function)                                                  \
     void function(struct bh_html *html, const struct bh_panel_call *call);
 #include "tables/panels.tbl"

@@ -40,8 +40,6 @@ job_page_refuse_change(struct bh_page *page, const struct bh_api_response *respo
         bh_page_require_sign_in(page);
     else if (!response->step_up && (response->status == 403 || response->status == 409))
         bh_page_redirect(page, job_page_path(page), BH_NOTICE_JOB_CHANGED);
-    else if (response->status == 429) /* too many requests, and no attempts at a secret */
-        bh_page_redirect(page, job_page_path(page), BH_NOTICE_UNAVAILABLE);
     else if (response->status == 404)
         bh_page_error(page, 404);
     else

@@ -335,8 +335,9 @@ static const struct {
     { "not to be read", "/jobs/1/log/file", 403, 404, "", "" },
     { "not there", "/jobs/1/log/file", 404, 404, "", "" },
     { "live, not to be read", "/jobs/1/log/live", 403, 404, "", "" },
-    { "too many streams", "/jobs/1/log/live", 429, 429, "", "" },
-    { "the session is over", "/jobs/1/log/live", 401, 303, "", "" },
+    { "too many streams", "/jobs/1/log/live", 429, 200, "", "" },
+    { "the session is over", "/jobs/1/log/live", 401, 200, "", "" },
+    { "too many files", "/jobs/1/log/file", 429, 429, "", "" },
 };
 
 static void

@@ -1,4 +1,4 @@
-/* What a page has in common with all others: whom it is for, and what it says where the API refuses. */
+/* What a page has in common with all others: who it is for, and what it says where the API refuses. */
 #include "web/page.h"
 
 #include "base/test.h"

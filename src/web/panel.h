@@ -6,6 +6,9 @@
 
 /* Panels, as tables/panels.tbl says: one question to the API and a function that renders its reply. */
 
+/* The version of a section that is not there: of no bytes. */
+#define BH_PANEL_ABSENT UINT64_C(0xcbf29ce484222325)
+
 /* The pages that are made of them. */
 enum bh_site_view {
 #define BH_VIEW(view, path, section, title, command, extra) BH_SITE_VIEW_##view,
@@ -58,8 +61,8 @@ struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_
  * reader asked for it by a parameter, that it is not there is said. */
 bool bh_panel_is_seen(const struct bh_panel_row *panel, const struct bh_api_response *response);
 
-/* Ask and write the section into `out`; nothing where the caller does not see it.  The API's status: 401
- * where the session has ended. */
+/* Ask and write the section into `out`; nothing where the caller does not see it, and then BH_PANEL_ABSENT is
+ * its version.  The API's status: 401 where the session has ended. */
 uint32_t bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, struct bh_buf *out,
                          uint64_t *ret_version);
 

@@ -105,11 +105,10 @@ def half_closed(site):
 
 
 def over(site):
-    "a page whose session ends is told so, and ends"
-    reader = Reader(site, site.sessions["dave"])
+    "a page whose session ends is told so, and ends, also where nothing changed on it"
+    reader = Reader(site, site.sessions["dave"], page="/jobs")
     reader.receive("event: panel")
     site.ask("POST", "/v1/sign-out", session=site.sessions["dave"])
-    submitted(site)
     assert reader.await_end().endswith("event: over\ndata: {}\n\n\r\n0\r\n\r\n"), reader.text[-200:]
     reader.close()
 

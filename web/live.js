@@ -4,13 +4,17 @@
   const policy = window.trustedTypes?.createPolicy("bulkhead", { createHTML: (html) => html });
   const parser = new DOMParser();
 
+  // The server's clock: the reader's may be wrong.
+  const told = document.querySelector("meta[name=now]")?.content;
+  const skew = told ? Date.parse(told) - Date.now() : 0;
+
   function localize(root) {
+    const now = new Date(Date.now() + skew).toDateString();
     for (const time of root.querySelectorAll("time")) {
       time.dateTime ||= time.textContent; // the page says it once
       time.title = time.dateTime;
       const at = new Date(time.dateTime);
-      const today = at.toDateString() === new Date().toDateString();
-      time.textContent = today ? at.toLocaleTimeString() : at.toLocaleString();
+      time.textContent = at.toDateString() === now ? at.toLocaleTimeString() : at.toLocaleString();
     }
   }
 

@@ -78,6 +78,7 @@ bh_page_frame(const struct bh_page *page, const char *account)
     return (struct bh_page_frame){ .site = page->web->options.site,
                                    .account = account,
                                    .csrf = page->csrf,
+                                   .now = bh_page_now(page),
                                    .notice = bh_notice_find(notice) };
 }
 

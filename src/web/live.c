@@ -53,7 +53,8 @@ struct live_group {
     uint32_t panel_count;
     struct live_reader *readers; /* under the lock */
     uint32_t reader_count;       /* likewise */
-    bool over;                   /* the session has ended */
+    uint64_t rights;             /* of the session when it was last asked for */
+    bool over;                   /* it has ended */
     struct live_group *next;
 };
 
@@ -180,6 +181,13 @@ live_visit_end(struct live_visit *visit)
     bh_arena_free(visit->request.arena);
 }
 
+/* A page of one object is not there where its first panel is not seen. */
+static bool
+live_is_there(const struct live_group *group)
+{
+    return !group->id[0] || group->panels[0].version != BH_PANEL_ABSENT;
+}
+
 /* Ask for one panel as the group's person; what is now in it, and its version.  The API's status. */
 static uint32_t
 live_render_panel(const struct bh_live *live, struct live_group *group, const struct bh_panel_row *row,
@@ -197,16 +205,41 @@ live_render_panel(const struct bh_live *live, struct live_group *group, const st
     return status;
 }
 
+/* Which roles those are, as a number; 0: none is signed in. */
+static uint64_t
+live_rights_of(const struct bh_api_response *who)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = PAGE_BYTES_MAX };
+    bh_json_value roles = who->json ? bh_json_get(bh_json_root(who->json), "roles") : NULL;
+
+    if (who->status == 401)
+        return 0;
+    for (size_t i = 0; i < bh_json_count(roles); i++) {
+        bh_json_value role = bh_json_at(roles, i);
+
+        bh_buf_printf(&text, "%s %s\n", bh_json_text(bh_json_get(role, "role"), ""),
+                      bh_json_text(bh_json_get(role, "tenant"), ""));
+    }
+    return bh_panel_version(text.bytes, text.length);
+}
+
+/* False: the session has ended.  Other roles than before have all of the page asked for, as no change of a
+ * job says so. */
 static bool
-live_has_session(const struct bh_live *live, struct live_group *group)
+live_check_rights(const struct bh_live *live, struct live_group *group, uint32_t *topics)
 {
     struct live_visit visit;
-    bool has;
+    const struct bh_api_response *who;
+    uint64_t rights;
 
     live_visit_begin(&visit, live, group);
-    has = bh_page_whoami(&visit.page)->status != 401;
+    who = bh_page_whoami(&visit.page);
+    rights = bh_api_response_is_ok(who) || who->status == 401 ? live_rights_of(who) : group->rights;
     live_visit_end(&visit);
-    return has;
+    if (rights != group->rights)
+        *topics = BH_LIVE_JOBS_SENSORS;
+    group->rights = rights;
+    return rights != 0;
 }
 
 static void
@@ -234,27 +267,29 @@ live_end_group(struct bh_live *live, struct live_group *group)
     bh_mutex_unlock(&live->mutex);
 }
 
-/* Only the rendering thread frees groups, so it may hold one without the lock.  A page that nothing changed
- * on is no reason to miss that its session has ended. */
+static void
+live_render_if_due(struct bh_live *live, struct live_group *group, struct live_panel *panel, uint32_t topics)
+{
+    struct live_text *text = NULL;
+    uint64_t version = BH_PANEL_ABSENT;
+
+    if (panel->version != 0 && !(panel->row->live & topics))
+        return;
+    if (panel != group->panels && !live_is_there(group))
+        text = live_event_of_panel(panel->row, "");
+    else if (live_render_panel(live, group, panel->row, &version, &text) == 401)
+        live_end_group(live, group);
+    live_put_text(live, group, panel, version, text);
+}
+
+/* Only the rendering thread frees groups, so it may hold one without the lock. */
 static void
 live_render_group(struct bh_live *live, struct live_group *group, uint32_t topics)
 {
-    bool asked = false;
-
-    for (uint32_t i = 0; i < group->panel_count && !group->over; i++) {
-        struct live_panel *panel = &group->panels[i];
-        struct live_text *text = NULL;
-        uint64_t version = 0;
-
-        if (panel->version != 0 && !(panel->row->live & topics))
-            continue;
-        asked = true;
-        if (live_render_panel(live, group, panel->row, &version, &text) == 401)
-            live_end_group(live, group);
-        live_put_text(live, group, panel, version, text);
-    }
-    if (!asked && (topics & BH_LIVE_SENSORS) && !group->over && !live_has_session(live, group))
+    if (!group->over && (topics & BH_LIVE_SENSORS) && !live_check_rights(live, group, &topics))
         live_end_group(live, group);
+    for (uint32_t i = 0; i < group->panel_count && !group->over; i++)
+        live_render_if_due(live, group, &group->panels[i], topics);
 }
 
 static void
@@ -540,7 +575,7 @@ live_read_address(struct live_group *group, const char *address, struct bh_arena
 }
 
 static struct live_group *
-live_group_new(const struct bh_page *page, const char *address)
+live_group_new(struct bh_page *page, const char *address)
 {
     struct live_group *group = calloc(1, sizeof *group);
 
@@ -550,6 +585,7 @@ live_group_new(const struct bh_page *page, const char *address)
         return NULL;
     }
     memcpy(group->session, page->session, sizeof group->session);
+    group->rights = live_rights_of(bh_page_whoami(page));
     snprintf(group->person, sizeof group->person, "%s", page->reply->who);
     group->transport = *page->request->transport;
     for (const struct bh_panel_row *row = bh_panel_rows(); row->id; row++) {

@@ -12,8 +12,8 @@
  *   event "over"     the session has ended
  *   event "crowded"  {"text"}: why this page is not kept up to date
  *
- * The last two are no statuses, which a script that reads events cannot see.  A session that ends by itself
- * is noticed at the next tick of the sensors, whatever the page shows.
+ * The last two are no statuses, which a script that reads events cannot see.  That a session has
+ * ended by itself, or has other roles, is noticed at the next tick of the sensors, whatever the page shows.
  *
  * One thread renders, each panel of a page and session once for all that look at it, when something
  * changed that it shows; what came out as before is sent to none, so that a page tells of nothing that it

@@ -17,6 +17,7 @@ static struct {
     pthread_cond_t changed;
     uint64_t number;           /* of the newest change */
     uint32_t session, refused; /* statuses of /v1/whoami, and of all else */
+    const char *role;
 } site = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void
@@ -37,11 +38,21 @@ site_answer(void *self, const struct bh_request *request, struct bh_reply *reply
 
     pthread_mutex_lock(&site.mutex);
     reply->status = who || site.session == 401 ? site.session : site.refused;
-    pthread_mutex_unlock(&site.mutex);
     reply->known = reply->status != 401;
     reply->principal = 7;
     snprintf(reply->who, sizeof reply->who, "ada");
-    bh_buf_puts(&reply->body, "{\"name\":\"ada\",\"items\":[],\"whole_site\":true}");
+    bh_buf_printf(&reply->body,
+                  "{\"name\":\"ada\",\"items\":[],\"whole_site\":true,\"roles\":[{\"role\":\"%s\"}]}",
+                  site.role);
+    pthread_mutex_unlock(&site.mutex);
+}
+
+static void
+site_set_role(const char *role)
+{
+    pthread_mutex_lock(&site.mutex);
+    site.role = role;
+    pthread_mutex_unlock(&site.mutex);
 }
 
 static uint64_t
@@ -83,6 +94,7 @@ site_open(const struct bh_live_limits *limits)
     static struct bh_web web;
 
     site_set(200, 200, false);
+    site_set_role("developer");
     web = (struct bh_web){ .options = { .api = site_answer, .site = "GPUs" } };
     web.live = bh_live_new(&web, &(struct bh_owner){ .ops = &owner_ops }, limits);
     return &web;
@@ -257,6 +269,41 @@ what_may_not_be_seen_any_more_is_taken_back(void **state)
     BH_CHECK_DONE();
 }
 
+/* No job changes. */
+static void
+other_roles_have_all_asked_for(void **state)
+{
+    struct bh_web *web = site_open(&quick);
+    struct reader *reader = reader_open(web, "/tenants/acme", "", NULL);
+
+    BH_CHECK("the last is sent", reader_receive(reader, "\"id\":\"jobs\""));
+    reader_forget(reader);
+    site_set(200, 403, false);
+    site_set_role("none");
+    BH_CHECK("the object", reader_receive(reader, "data: {\"html\":\"\",\"id\":\"tenant\"}\n"));
+    BH_CHECK("and what is of it", reader_receive(reader, "data: {\"html\":\"\",\"id\":\"jobs\"}\n"));
+    reader_close(reader);
+    bh_live_free(web->live);
+    BH_CHECK_DONE();
+}
+
+/* A page of one object is not there where its first section is not, though others are for all. */
+static void
+of_an_object_that_may_not_be_seen_nothing_is_sent(void **state)
+{
+    struct bh_web *web = site_open(&quick);
+    struct reader *reader;
+
+    site_set(200, 404, false);
+    reader = reader_open(web, "/jobs/7", "", NULL);
+    BH_CHECK("is followed", reader_receive(reader, "event: live\n"));
+    BH_CHECK("and hears nothing", reader_receive(reader, ":\n\n:\n\n"));
+    BH_CHECK("of it", !strstr(reader->text, "event: panel"));
+    reader_close(reader);
+    bh_live_free(web->live);
+    BH_CHECK_DONE();
+}
+
 /* "ID:VERSION," of each section that came, in `ret_have`. */
 static void
 put_versions(const struct reader *reader, struct bh_buf *ret_have)
@@ -377,6 +424,9 @@ a_stream_counts_for_its_principal(void **state)
 
 static const struct CMUnitTest tests[] = { cmocka_unit_test(a_session_that_ends_ends_its_pages),
                                            cmocka_unit_test(what_may_not_be_seen_any_more_is_taken_back),
+                                           cmocka_unit_test(other_roles_have_all_asked_for),
+                                           cmocka_unit_test(
+                                               of_an_object_that_may_not_be_seen_nothing_is_sent),
                                            cmocka_unit_test(a_page_that_has_everything_is_sent_nothing),
                                            cmocka_unit_test(too_many_pages_are_refused_with_words),
                                            cmocka_unit_test(who_may_not_follow_a_page),

@@ -90,8 +90,8 @@ panel_put_json_link(struct bh_html *html, const struct bh_page *page, const stru
     bh_html_close(html, "a");
 }
 
-static uint64_t
-panel_version(const char *bytes, size_t length)
+uint64_t
+bh_panel_version(const char *bytes, size_t length)
 {
     uint64_t hash = BH_PANEL_ABSENT;
 
@@ -147,7 +147,7 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
     } else {
         panel_put_refusal(html, response);
     }
-    version = panel_version(html->out->bytes + begin, html->out->length - begin);
+    version = bh_panel_version(html->out->bytes + begin, html->out->length - begin);
     if (panel->live)
         panel_put_version(html, version);
     bh_html_close(html, "section");

@@ -9,6 +9,9 @@
 /* The version of a section that is not there: of no bytes. */
 #define BH_PANEL_ABSENT UINT64_C(0xcbf29ce484222325)
 
+/* The version of these bytes: of equal ones the same (FNV-1a, 64 bits), and never 0. */
+uint64_t bh_panel_version(const char *bytes, size_t length);
+
 /* The pages that are made of them. */
 enum bh_site_view {
 #define BH_VIEW(view, path, section, title, command, extra) BH_SITE_VIEW_##view,
@@ -66,8 +69,8 @@ bool bh_panel_is_seen(const struct bh_panel_row *panel, const struct bh_api_resp
 uint32_t bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, struct bh_buf *out,
                          uint64_t *ret_version);
 
-/* Write the panel's section; where the API did not answer, what it said.  Its version, which of equal
- * bytes is the same (FNV-1a, 64 bits) and never 0, is its last element. */
+/* Write the panel's section; where the API did not answer, what it said.  Its version is
+ * its last element. */
 uint64_t bh_panel_put(struct bh_html *html, const struct bh_panel_call *call,
                       const struct bh_panel_row *panel, const struct bh_api_response *response);
 

@@ -456,6 +456,8 @@ bh_page_notice(const struct bh_api_response *response, enum bh_notice refused)
         return BH_NOTICE_DENIED;
     case 429:
         return BH_NOTICE_BUSY;
+    case 507:
+        return BH_NOTICE_FULL;
     default:
         return BH_NOTICE_UNAVAILABLE;
     }

@@ -70,10 +70,10 @@ page_test_visit(const char *path, const char *form, struct bh_arena *arena, stru
 }
 
 static const char *
-page_test_location(const struct bh_reply *reply)
+page_test_header(const struct bh_reply *reply, const char *name)
 {
     for (uint32_t i = 0; i < reply->header_count; i++)
-        if (strcmp(reply->headers[i].name, "Location") == 0)
+        if (strcmp(reply->headers[i].name, name) == 0)
             return reply->headers[i].value;
     return "";
 }
@@ -119,6 +119,7 @@ a_refusal_says_its_cause(void **state)
         { 400, "{}", "/account?notice=malformed" },   { 401, "{}", "/signin?notice=session_over" },
         { 403, "{}", "/account?notice=denied" },      { 429, "{}", "/account?notice=busy" },
         { 500, "{}", "/account?notice=unavailable" }, { 503, "{}", "/account?notice=unavailable" },
+        { 507, "{}", "/account?notice=full" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -131,7 +132,38 @@ a_refusal_says_its_cause(void **state)
         api.body = cases[i].body;
         page_test_visit("/account/token/revoke", "id=7", arena, &reply);
         BH_CHECK_EQ(name, reply.status, 303);
-        BH_CHECK_STR(name, page_test_location(&reply), cases[i].location);
+        BH_CHECK_STR(name, page_test_header(&reply, "Location"), cases[i].location);
+        bh_buf_fini(&reply.body);
+    }
+    BH_CHECK_DONE();
+}
+
+/* The browser forgets the session in any case; that it goes on at the server is said. */
+static void
+a_session_that_could_not_be_ended_is_not_called_ended(void **state)
+{
+    static const struct {
+        uint32_t status;
+        const char *location;
+    } cases[] = {
+        { 200, "/signedout" },
+        { 401, "/signedout" },
+        { 429, "/signin?notice=session_left" },
+        { 503, "/signin?notice=session_left" },
+        { 507, "/signin?notice=session_left" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(1 << 20);
+        struct bh_reply reply = { 0 };
+        char name[8];
+
+        snprintf(name, sizeof name, "%u", cases[i].status);
+        api.status = cases[i].status;
+        api.body = "{}";
+        page_test_visit("/signout", "", arena, &reply);
+        BH_CHECK_STR(name, page_test_header(&reply, "Location"), cases[i].location);
+        BH_CHECK(name, strstr(page_test_header(&reply, "Set-Cookie"), "Max-Age=0"));
         bh_buf_fini(&reply.body);
     }
     BH_CHECK_DONE();
@@ -154,8 +186,10 @@ a_page_says_whose_connection_it_is(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(who_it_is_for_is_asked_once),
-                                           cmocka_unit_test(a_refusal_says_its_cause),
-                                           cmocka_unit_test(a_page_says_whose_connection_it_is) };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(who_it_is_for_is_asked_once), cmocka_unit_test(a_refusal_says_its_cause),
+    cmocka_unit_test(a_session_that_could_not_be_ended_is_not_called_ended),
+    cmocka_unit_test(a_page_says_whose_connection_it_is)
+};
 
 BH_TEST_MAIN(tests)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Pages that stay up to date, over HTTPS: many readers, and readers that stop, go, and lose their session or role."""
+import http.client
 import json
 import os
 import pathlib
@@ -9,8 +10,10 @@ import socket
 import ssl
 import sys
 import time
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import disk
 import tap
 from browsed import BrowsedSite
 from bulkhead import PATIENCE_S
@@ -225,6 +228,42 @@ def returned(site):
         reader.close()
 
 
+def visit(site, person, method, path, **fields):
+    """(status, where it leads, the page) of a person's browser."""
+    trust = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
+    connection = http.client.HTTPSConnection("localhost", site.port, context=trust, timeout=PATIENCE_S)
+    connection.request(method, path, urllib.parse.urlencode(fields) or None, {
+        "Cookie": f"__Host-bulkhead={site.sessions[person]}", "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded"})
+    reply = connection.getresponse()
+    page = reply.read().decode()
+    connection.close()
+    return reply.status, reply.headers["Location"], page
+
+
+def reaches(site):
+    try:
+        return visit(site, "carol", "GET", "/account")[0] == 200
+    except OSError:
+        return False
+
+
+def full(site):
+    "with a store that takes no more pages show what there is, and forms are refused with a page or a notice"
+    for words in ("disk full", "No space left on device"):
+        site.announce(words)
+    with disk.on_small_disk(site, 8, "state"):
+        site.until(lambda: reaches(site), what="HTTPS")
+        jobs, _ = disk.fill(site, True)
+        for path in ("/", "/jobs", f"/jobs/{jobs[0]}", "/tenants", "/account"):
+            equal(path, visit(site, "carol", "GET", path)[0], 200)
+        page = visit(site, "carol", "GET", f"/jobs/{jobs[0]}/cancel")[2]
+        token = re.search(r'name="csrf" value="([^"]*)"', page).group(1)
+        equal("a notice", visit(site, "carol", "POST", f"/jobs/{jobs[0]}/cancel", csrf=token)[:2], (303, f"/jobs/{jobs[0]}?notice=full"))
+        reader = Reader(site, site.sessions["carol"])
+        reader.receive("event: panel")
+        reader.close()
+
+
 def ending(site):
     "a daemon that stops ends open pages at once, whole"
     reader = Reader(site, site.sessions["carol"])
@@ -243,7 +282,7 @@ def main():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with BrowsedSite(sys.argv[1], people=("erin", "alice", "bob", "carol", "dave")) as site:
-        report = Report().play((many, stopped, gone, half_closed, over, revoked, foreign, returned, out, ending), site)
+        report = Report().play((many, stopped, gone, half_closed, over, revoked, foreign, returned, out, full, ending), site)
     sys.exit(report.close())
 
 

@@ -4,13 +4,17 @@
   const policy = window.trustedTypes?.createPolicy("bulkhead", { createHTML: (html) => html });
   const parser = new DOMParser();
 
+  // The server's clock: the reader's may be wrong.
+  const told = document.querySelector("meta[name=now]")?.content;
+  const skew = told ? Date.parse(told) - Date.now() : 0;
+
   function localize(root) {
+    const now = new Date(Date.now() + skew).toDateString();
     for (const time of root.querySelectorAll("time")) {
       time.dateTime ||= time.textContent; // the page says it once
       time.title = time.dateTime;
       const at = new Date(time.dateTime);
-      const today = at.toDateString() === new Date().toDateString();
-      time.textContent = today ? at.toLocaleTimeString() : at.toLocaleString();
+      time.textContent = at.toDateString() === now ? at.toLocaleTimeString() : at.toLocaleString();
     }
   }
 
@@ -21,6 +25,11 @@
   // Put the new section in the old one's place; what is open stays open, the focus where it was.
   function replace(id, html) {
     const old = document.getElementById(id);
+    if (old && !html) { // it may not be seen any more; its place stays
+      old.replaceChildren();
+      old.hidden = true;
+      return;
+    }
     const fresh = parser.parseFromString(policy ? policy.createHTML(html) : html, "text/html").body.firstElementChild;
     if (!old || !fresh) return;
     const focused = old.contains(document.activeElement) ? document.activeElement : null;
@@ -49,12 +58,21 @@
     source = null;
   }
 
+  // Not the browser's own retry: that would say again what the page had at first.  Not all pages at once, when a
+  // daemon is back.
+  function again(words) {
+    close();
+    say(words);
+    setTimeout(() => { if (button?.getAttribute("aria-pressed") !== "true") open(); }, retry * (0.5 + Math.random()));
+    retry = Math.min(retry * 2, 30000);
+  }
+
   function open() {
     if (source || sections().length === 0) return;
-    const have = sections().map((s) => s.querySelector(":scope > data")?.value ?? "").join(",");
+    const have = sections().filter((s) => !s.hidden).map((s) => `${s.id}:${s.querySelector(":scope > data")?.value ?? "0"}`).join(",");
     const page = location.pathname + location.search;
     source = new EventSource(`/live?page=${encodeURIComponent(page)}&have=${have}`);
-    source.onopen = () => { retry = 1000; say("Live"); };
+    source.addEventListener("live", () => { retry = 1000; say("Live"); });
     source.addEventListener("panel", (event) => {
       const { id, html } = JSON.parse(event.data);
       replace(id, html);
@@ -64,13 +82,8 @@
       say("Your session has ended: reload to sign in again.");
       if (button) button.hidden = true;
     });
-    // Not the browser's own retry: that would say again what the page had at first.
-    source.onerror = () => {
-      close();
-      say("Not connected: this is as it was. Trying again.");
-      setTimeout(() => { if (button?.getAttribute("aria-pressed") !== "true") open(); }, retry);
-      retry = Math.min(retry * 2, 30000);
-    };
+    source.addEventListener("crowded", (event) => again(`${JSON.parse(event.data).text} This is as it was.`));
+    source.onerror = () => again("Not connected: this is as it was. Trying again.");
   }
 
   localize(document);

@@ -111,6 +111,13 @@
     return new TextDecoder().decode(bytes);
   }
 
+  function again(words) {
+    close();
+    say(words);
+    setTimeout(() => { if (pause.getAttribute("aria-pressed") !== "true") follow(); }, retry * (0.5 + Math.random()));
+    retry = Math.min(retry * 2, 30000);
+  }
+
   function over(words) {
     close();
     offset = undefined;
@@ -128,12 +135,9 @@
     });
     source.addEventListener("end", (event) => over(`It has ended: ${JSON.parse(event.data).state}.`));
     source.addEventListener("denied", () => over("You may not read it any more: reload the page."));
-    source.onerror = () => {
-      close();
-      say("Not connected. Trying again.");
-      setTimeout(() => { if (pause.getAttribute("aria-pressed") !== "true") follow(); }, retry);
-      retry = Math.min(retry * 2, 30000);
-    };
+    source.addEventListener("over", () => over("Your session has ended: reload to sign in again."));
+    source.addEventListener("crowded", (event) => again(JSON.parse(event.data).text));
+    source.onerror = () => again("Not connected. Trying again.");
   }
 
   pause.addEventListener("click", () => {

@@ -18,14 +18,13 @@ enum {
     TYPE_DATA = 23,
     ALERT_WARNING = 1,
     CLOSE_NOTIFY = 0,
-    RECORDS_MAX = 1 << 24 /* RFC 8446, 5.5: 2^24.5 of full size */
+    NUMBER_MAX = 1 << 24 /* RFC 8446, 5.5: 2^24.5 of full size */
 };
 
 struct bh_seal {
     gnutls_aead_cipher_hd_t cipher;
     size_t tag_bytes, text_max;
-    uint64_t number; /* of the next record */
-    uint32_t records;
+    uint64_t number; /* of the next record: how many the key has sealed, the session's own among them */
     uint8_t iv[NONCE_BYTES];
 };
 
@@ -124,14 +123,13 @@ seal_put_record(struct bh_seal *seal, uint8_t type, const void *bytes, size_t le
     uint8_t nonce[NONCE_BYTES];
     char *record;
 
-    if (seal->records == RECORDS_MAX)
+    if (seal->number >= NUMBER_MAX)
         return false;
     bh_buf_put(ret_records, head, HEAD_BYTES);
     record = bh_buf_extend(ret_records, sealed);
     if (!record)
         return false;
     seal_make_nonce(seal, nonce);
-    seal->records++;
     seal->number++;
     return gnutls_aead_cipher_encryptv(seal->cipher, nonce, NONCE_BYTES, &associated, 1, seal->tag_bytes,
                                        text, 2, record, &room)

@@ -192,6 +192,33 @@ a_client_that_wants_small_records_gets_them(void **state)
     BH_CHECK_DONE();
 }
 
+/* A client may ask for new keys beside its request: the session answers with its next record, or has not when
+ * the stream begins, and then the old keys go on. */
+static void
+a_client_may_ask_for_new_keys(void **state)
+{
+    for (int answered = 0; answered < 2; answered++) {
+        struct pair pair = seal_test_connect("AES-128-GCM");
+        struct bh_seal *seal;
+
+        assert_int_equal(gnutls_session_key_update(pair.client, GNUTLS_KU_PEER), 0);
+        assert_int_equal(gnutls_record_send(pair.client, "GET", 3), 3);
+        while (gnutls_record_recv(pair.server, opened, sizeof opened) != 3)
+            ;
+        if (answered) {
+            assert_int_equal(gnutls_record_send(pair.server, "head", 4), 4);
+            while (gnutls_record_recv(pair.client, opened, sizeof opened) != 4)
+                ;
+        }
+        seal = bh_seal_take(pair.server);
+        assert_non_null(seal);
+        BH_CHECK(answered ? "answered" : "not answered", seal_test_opens(&pair, seal, TEXT_MAX));
+        bh_seal_free(seal);
+        seal_test_disconnect(&pair);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 what_has_no_room_is_refused(void **state)
 {
@@ -225,6 +252,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_is_opened_with_every_cipher),
         cmocka_unit_test(a_client_that_wants_small_records_gets_them),
+        cmocka_unit_test(a_client_may_ask_for_new_keys),
         cmocka_unit_test(what_has_no_room_is_refused),
         cmocka_unit_test(a_session_without_keys_is_left_alone),
     };

@@ -242,9 +242,14 @@ loop_close_streamed(struct bh_streamed *is)
     bh_fd_close(is->fd);
 }
 
+/* The socket leaves the epoll set by name: while a program is being started a copy of its descriptor is open,
+ * and closing the loop's would not take it out. */
 static void
 loop_end_stream(struct loop_stream *stream)
 {
+    int failed = epoll_ctl(stream->loop->epoll, EPOLL_CTL_DEL, stream->is.fd, NULL);
+
+    BH_ASSERT(!failed);
     *stream->link = stream->next;
     if (stream->next)
         stream->next->link = stream->link;

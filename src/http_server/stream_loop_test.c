@@ -371,6 +371,40 @@ a_half_closed_tcp_connection_is_over(void **state)
     BH_CHECK_DONE();
 }
 
+/* As a program that the daemon starts holds a copy of each descriptor for a moment: closing the loop's own is
+ * then no end of the socket, whose events would name a stream that is freed. */
+static void
+a_copied_descriptor_outlives_its_stream(void **state)
+{
+    struct bh_stream_loop *loop = loop_open_for_test(PATIENCE_NS);
+    struct line line = { 0 }, other = { 0 };
+    int ends[2], copy;
+    char byte;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    copy = dup(ends[1]);
+    pthread_mutex_init(&line.source.mutex, NULL);
+    line.fd = ends[0];
+    bh_stream_loop_add(
+        loop, &(struct bh_streamed){ .source = { source_begin, source_read, source_close, &line.source },
+                                     .fd = ends[1],
+                                     .ended = source_ended,
+                                     .self = &line.source });
+    source_give(&line.source, 1, true);
+    BH_CHECK("ended", line_ended(&line));
+    bh_fd_close(line.fd); /* an event of the copied socket */
+    line_open(&other, loop);
+    for (int i = 0; i < 100; i++) {
+        source_give(&other.source, 1, false);
+        BH_CHECK_EQ("others are served", line_receive(&other, &byte, 1), 1);
+    }
+    BH_CHECK_EQ("ended once", line.source.ended, 1);
+    bh_fd_close(copy);
+    bh_fd_close(other.fd);
+    loop_close_for_test(loop);
+    BH_CHECK_DONE();
+}
+
 static void
 what_comes_after_a_stop_ends_at_once(void **state)
 {
@@ -502,6 +536,7 @@ main(void)
         cmocka_unit_test(a_reader_that_takes_nothing_for_long_is_given_up),
         cmocka_unit_test(a_reader_that_goes_is_let_go_at_once),
         cmocka_unit_test(a_half_closed_tcp_connection_is_over),
+        cmocka_unit_test(a_copied_descriptor_outlives_its_stream),
         cmocka_unit_test(what_comes_after_a_stop_ends_at_once),
         cmocka_unit_test(any_order_keeps_every_stream_whole),
     };

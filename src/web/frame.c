@@ -38,6 +38,18 @@ frame_put_meta(struct bh_html *html, const char *name, const char *content)
     bh_html_attr(html, "content", content);
 }
 
+/* A reader's clock may be wrong. */
+static void
+frame_put_now(struct bh_html *html, bh_ns now)
+{
+    char text[32];
+    struct bh_buf utc;
+
+    bh_buf_init_fixed(&utc, text, sizeof text);
+    bh_time_put_utc(&utc, now);
+    frame_put_meta(html, "now", bh_buf_text(&utc));
+}
+
 static void
 frame_put_script(struct bh_html *html, const char *name)
 {
@@ -77,6 +89,8 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
     bh_html_attr(html, "href", bh_asset_path("icon.svg"));
     if (frame->passkeys)
         frame_put_script(html, "passkey.js");
+    if ((frame->live || frame->times) && frame->now)
+        frame_put_now(html, frame->now);
     if (frame->live || frame->times)
         frame_put_script(html, "live.js");
     if (frame->proofs)

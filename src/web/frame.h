@@ -1,6 +1,7 @@
 #ifndef BH_WEB_FRAME_H
 #define BH_WEB_FRAME_H
 
+#include "base/time.h"
 #include "web/html.h"
 
 /* What all pages have in common, and the parts that forms are made of. */
@@ -37,6 +38,7 @@ struct bh_page_frame {
     bool proofs;   /* the page needs proof.js */
     bool live;     /* it has panels that live.js keeps up to date */
     bool times;    /* it has moments, which live.js shows in the reader's zone */
+    bh_ns now;     /* the server's clock, by which live.js knows today; 0: left out */
     bool log;      /* it has output that log.js follows */
     bool charts;   /* it has samples over time, which charts.js draws */
     enum bh_section section;

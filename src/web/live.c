@@ -1,6 +1,7 @@
 #include "web/live.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ enum {
     CHANGES_MAX = 64,
     READERS_MAX = 4000,
     READERS_EACH_MAX = 1200,
+    PAGES_EACH_MAX = 100,
+    PERSON_MAX = BH_WHO_TEXT,
     PAGE_BYTES_MAX = 4 << 20,
     ARENA_BYTES_MAX = 16 << 20,
     REST = 4, /* times as long as rendering took */
@@ -41,6 +44,7 @@ struct live_panel {
 /* What readers of one page and session look at. */
 struct live_group {
     char session[BH_SESSION_TEXT_MAX];
+    char person[PERSON_MAX]; /* whose session it is: bounds are by person */
     enum bh_site_view view;
     char *address, *id;
     struct bh_form parameters;
@@ -49,7 +53,8 @@ struct live_group {
     uint32_t panel_count;
     struct live_reader *readers; /* under the lock */
     uint32_t reader_count;       /* likewise */
-    bool over;                   /* the session has ended */
+    uint64_t rights;             /* of the session when it was last asked for */
+    bool over;                   /* it has ended */
     struct live_group *next;
 };
 
@@ -144,33 +149,97 @@ live_each_parameter(const struct bh_request *request,
         sink(self, group->parameters.pairs[i].name, group->parameters.pairs[i].value);
 }
 
+/* A visit to the group's page, as its person. */
+struct live_visit {
+    struct bh_request request;
+    struct bh_reply reply;
+    struct bh_page page;
+};
+
+static void
+live_visit_begin(struct live_visit *visit, const struct bh_live *live, struct live_group *group)
+{
+    *visit = (struct live_visit){ .request = { .method = BH_GET,
+                                               .path = group->address,
+                                               .body = "",
+                                               .transport = &group->transport,
+                                               .arena = bh_arena_new(ARENA_BYTES_MAX),
+                                               .query = live_parameter,
+                                               .each_query = live_each_parameter,
+                                               .server = group } };
+    visit->page = (struct bh_page){
+        .web = live->web, .request = &visit->request, .reply = &visit->reply, .id = group->id
+    };
+    memcpy(visit->page.session, group->session, sizeof visit->page.session);
+    bh_csrf_token(visit->page.session, visit->page.csrf);
+}
+
+static void
+live_visit_end(struct live_visit *visit)
+{
+    bh_page_fini(&visit->page);
+    bh_arena_free(visit->request.arena);
+}
+
+/* A page of one object is not there where its first panel is not seen. */
+static bool
+live_is_there(const struct live_group *group)
+{
+    return !group->id[0] || group->panels[0].version != BH_PANEL_ABSENT;
+}
+
 /* Ask for one panel as the group's person; what is now in it, and its version.  The API's status. */
 static uint32_t
-live_render_panel(struct bh_live *live, struct live_group *group, const struct bh_panel_row *row,
+live_render_panel(const struct bh_live *live, struct live_group *group, const struct bh_panel_row *row,
                   uint64_t *ret_version, struct live_text **ret_text)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES_MAX);
     BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = PAGE_BYTES_MAX };
-    const struct bh_request request = { .method = BH_GET,
-                                        .path = group->address,
-                                        .body = "",
-                                        .transport = &group->transport,
-                                        .arena = arena,
-                                        .query = live_parameter,
-                                        .each_query = live_each_parameter,
-                                        .server = group };
-    struct bh_reply reply = { 0 };
-    struct bh_page page = { .web = live->web, .request = &request, .reply = &reply, .id = group->id };
+    struct live_visit visit;
     uint32_t status;
 
-    memcpy(page.session, group->session, sizeof page.session);
-    bh_csrf_token(page.session, page.csrf);
-    status = bh_panel_render(&page, row, &out, ret_version);
-    bh_secret_wipe(page.session, sizeof page.session);
-    if (!bh_buf_text(&out))
-        return status;
-    *ret_text = live_event_of_panel(row, bh_buf_text(&out));
+    live_visit_begin(&visit, live, group);
+    status = bh_panel_render(&visit.page, row, &out, ret_version);
+    live_visit_end(&visit);
+    if (status != 401 && bh_buf_text(&out))
+        *ret_text = live_event_of_panel(row, bh_buf_text(&out));
     return status;
+}
+
+/* Which roles those are, as a number; 0: none is signed in. */
+static uint64_t
+live_rights_of(const struct bh_api_response *who)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf text = { .max = PAGE_BYTES_MAX };
+    bh_json_value roles = who->json ? bh_json_get(bh_json_root(who->json), "roles") : NULL;
+
+    if (who->status == 401)
+        return 0;
+    for (size_t i = 0; i < bh_json_count(roles); i++) {
+        bh_json_value role = bh_json_at(roles, i);
+
+        bh_buf_printf(&text, "%s %s\n", bh_json_text(bh_json_get(role, "role"), ""),
+                      bh_json_text(bh_json_get(role, "tenant"), ""));
+    }
+    return bh_panel_version(text.bytes, text.length);
+}
+
+/* False: the session has ended.  Other roles than before have all of the page asked for, as no change of a
+ * job says so. */
+static bool
+live_check_rights(const struct bh_live *live, struct live_group *group, uint32_t *topics)
+{
+    struct live_visit visit;
+    const struct bh_api_response *who;
+    uint64_t rights;
+
+    live_visit_begin(&visit, live, group);
+    who = bh_page_whoami(&visit.page);
+    rights = bh_api_response_is_ok(who) || who->status == 401 ? live_rights_of(who) : group->rights;
+    live_visit_end(&visit);
+    if (rights != group->rights)
+        *topics = BH_LIVE_JOBS_SENSORS;
+    group->rights = rights;
+    return rights != 0;
 }
 
 static void
@@ -198,21 +267,29 @@ live_end_group(struct bh_live *live, struct live_group *group)
     bh_mutex_unlock(&live->mutex);
 }
 
+static void
+live_render_if_due(struct bh_live *live, struct live_group *group, struct live_panel *panel, uint32_t topics)
+{
+    struct live_text *text = NULL;
+    uint64_t version = BH_PANEL_ABSENT;
+
+    if (panel->version != 0 && !(panel->row->live & topics))
+        return;
+    if (panel != group->panels && !live_is_there(group))
+        text = live_event_of_panel(panel->row, "");
+    else if (live_render_panel(live, group, panel->row, &version, &text) == 401)
+        live_end_group(live, group);
+    live_put_text(live, group, panel, version, text);
+}
+
 /* Only the rendering thread frees groups, so it may hold one without the lock. */
 static void
 live_render_group(struct bh_live *live, struct live_group *group, uint32_t topics)
 {
-    for (uint32_t i = 0; i < group->panel_count && !group->over; i++) {
-        struct live_panel *panel = &group->panels[i];
-        struct live_text *text = NULL;
-        uint64_t version = 0;
-
-        if (panel->version != 0 && !(panel->row->live & topics))
-            continue;
-        if (live_render_panel(live, group, panel->row, &version, &text) == 401)
-            live_end_group(live, group);
-        live_put_text(live, group, panel, version, text);
-    }
+    if (!group->over && (topics & BH_LIVE_SENSORS) && !live_check_rights(live, group, &topics))
+        live_end_group(live, group);
+    for (uint32_t i = 0; i < group->panel_count && !group->over; i++)
+        live_render_if_due(live, group, &group->panels[i], topics);
 }
 
 static void
@@ -325,6 +402,7 @@ bh_live_new(const struct bh_web *web, const struct bh_owner *owner, const struct
     live->limits = *limits;
     live->limits.readers = limits->readers ? limits->readers : READERS_MAX;
     live->limits.readers_each = limits->readers_each ? limits->readers_each : READERS_EACH_MAX;
+    live->limits.pages_each = limits->pages_each ? limits->pages_each : PAGES_EACH_MAX;
     live->limits.sensors = limits->sensors ? limits->sensors : SENSORS_NS;
     live->limits.silence = limits->silence ? limits->silence : SILENCE_NS;
     bh_mutex_init(&live->mutex, BH_LOCK_LIVE);
@@ -405,30 +483,36 @@ live_copy_text(struct live_reader *reader, char *memory, size_t size)
     return count;
 }
 
-/* Under the lock. */
+static const char live_over[] = "event: over\ndata: {}\n\n";
+
+/* Under the lock.  What began to be sent is sent whole; where the session has ended nothing follows it. */
 static long
 live_read_locked(struct live_reader *reader, char *memory, size_t size, bh_ns *ret_again)
 {
-    static const char silent[] = ":\n\n", over[] = "event: over\ndata: {}\n\n";
+    static const char silent[] = ":\n\n", live[] = "event: live\ndata: {}\n\n";
+    bool ends = reader->group->over || reader->live->stopping;
     bh_ns now = bh_time_monotonic();
 
     if (reader->over)
         return BH_STREAM_OVER;
-    if (reader->begun && (reader->text || live_take_text(reader))) {
+    if (reader->text || (reader->begun && !ends && live_take_text(reader))) {
         reader->silent = now + reader->live->limits.silence;
         return live_copy_text(reader, memory, size);
     }
-    if (reader->begun && (reader->group->over || reader->live->stopping)) {
+    if (reader->begun && ends) {
         reader->over = true;
-        return reader->group->over ? live_copy(memory, size, over, sizeof over - 1) : BH_STREAM_OVER;
+        return reader->group->over ? live_copy(memory, size, live_over, sizeof live_over - 1)
+                                   : BH_STREAM_OVER;
     }
     if (reader->begun && now < reader->silent) {
         *ret_again = reader->silent;
         return 0;
     }
-    reader->begun = true;
     reader->silent = now + reader->live->limits.silence;
-    return live_copy(memory, size, silent, sizeof silent - 1);
+    if (reader->begun)
+        return live_copy(memory, size, silent, sizeof silent - 1);
+    reader->begun = true;
+    return live_copy(memory, size, live, sizeof live - 1);
 }
 
 static long
@@ -491,7 +575,7 @@ live_read_address(struct live_group *group, const char *address, struct bh_arena
 }
 
 static struct live_group *
-live_group_new(const struct bh_page *page, const char *address)
+live_group_new(struct bh_page *page, const char *address)
 {
     struct live_group *group = calloc(1, sizeof *group);
 
@@ -501,6 +585,8 @@ live_group_new(const struct bh_page *page, const char *address)
         return NULL;
     }
     memcpy(group->session, page->session, sizeof group->session);
+    group->rights = live_rights_of(bh_page_whoami(page));
+    snprintf(group->person, sizeof group->person, "%s", page->reply->who);
     group->transport = *page->request->transport;
     for (const struct bh_panel_row *row = bh_panel_rows(); row->id; row++) {
         if (row->view != group->view || !row->live)
@@ -524,27 +610,33 @@ live_is_same(const struct live_group *a, const struct live_group *b)
     return true;
 }
 
-static uint32_t
-live_readers_of(const struct bh_live *live, const char *session)
+/* What stands against one more reader of `mine`, whose group is there already or NULL; NULL: nothing. */
+static const char *
+live_find_bound(const struct bh_live *live, const struct live_group *mine, const struct live_group *there)
 {
-    uint32_t count = 0;
+    uint32_t readers = 0, pages = 0;
 
     for (const struct live_group *group = live->groups; group; group = group->next)
-        count += strcmp(group->session, session) == 0 ? group->reader_count : 0;
-    return count;
+        if (strcmp(group->person, mine->person) == 0) {
+            readers += group->reader_count;
+            pages += group->readers && !group->over;
+        }
+    if (readers >= live->limits.readers_each || (!there && pages >= live->limits.pages_each))
+        return "You have too many pages open: close some.";
+    return live->readers >= live->limits.readers ? "Too many pages of this site are open." : NULL;
 }
 
-/* The group that is there already, or this one; NULL: there are too many readers. */
+/* The group that is there already, or this one; NULL: there are too many, as *ret_crowded says. */
 static struct live_group *
-live_join(struct bh_live *live, struct live_group *mine, struct live_reader *reader)
+live_join(struct bh_live *live, struct live_group *mine, struct live_reader *reader, const char **ret_crowded)
 {
     struct live_group *group = live->groups;
 
-    if (live->readers >= live->limits.readers
-        || live_readers_of(live, mine->session) >= live->limits.readers_each)
-        return NULL;
     while (group && !live_is_same(group, mine))
         group = group->next;
+    *ret_crowded = live_find_bound(live, mine, group);
+    if (*ret_crowded)
+        return NULL;
     if (!group) {
         mine->next = live->groups;
         live->groups = group = mine;
@@ -561,44 +653,100 @@ live_join(struct bh_live *live, struct live_group *mine, struct live_reader *rea
     return group;
 }
 
-/* The versions that the page has, in the order of its live sections. */
-static void
-live_read_versions(struct live_reader *reader, const char *have)
+/* "ID:VERSION,...": the version of that section which the page has. */
+static uint64_t
+live_find_version(const char *have, const char *id)
 {
-    for (uint32_t i = 0; i < PANELS_MAX && *have; i++) {
-        size_t length = strcspn(have, ",");
+    size_t length = strlen(id);
 
-        reader->seen[i] = length == 16 ? strtoull(have, NULL, 16) : 0;
-        have += length + (have[length] == ',');
-    }
+    for (; *have; have += strcspn(have, ","), have += *have == ',')
+        if (strncmp(have, id, length) == 0 && have[length] == ':')
+            return strtoull(have + length + 1, NULL, 16);
+    return BH_PANEL_ABSENT;
+}
+
+static struct live_reader *
+live_reader_new(struct bh_live *live, const struct live_group *group, const char *have)
+{
+    struct live_reader *reader = calloc(1, sizeof *reader);
+
+    BH_ASSERT(reader);
+    reader->live = live;
+    for (uint32_t i = 0; i < group->panel_count; i++)
+        reader->seen[i] = live_find_version(have, group->panels[i].row->id);
+    return reader;
+}
+
+static void
+live_answer_with_events(struct bh_page *page)
+{
+    page->reply->status = 200;
+    page->reply->content_type = "text/event-stream";
 }
 
 void
-bh_show_live(struct bh_page *page)
+bh_live_refuse_over(struct bh_page *page)
+{
+    live_answer_with_events(page);
+    bh_buf_puts(&page->reply->body, live_over);
+}
+
+void
+bh_live_refuse_crowded(struct bh_page *page, const char *text)
+{
+    struct bh_buf *out = &page->reply->body;
+    struct bh_json_writer w;
+
+    live_answer_with_events(page);
+    bh_buf_puts(out, "event: crowded\ndata: ");
+    w = bh_json_begin(out);
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "text", text);
+    bh_json_close(&w, '}');
+    bh_buf_puts(out, "\n\n");
+}
+
+/* A stream for the page; else what stands against it, as an event. */
+static void
+live_follow(struct bh_page *page, struct live_group *mine)
 {
     struct bh_live *live = page->web->live;
-    struct live_group *mine = live ? live_group_new(page, bh_page_field(page, "page")) : NULL, *group;
-    struct live_reader *reader;
+    struct live_reader *reader = live_reader_new(live, mine, bh_page_field(page, "have"));
+    const char *crowded;
+    struct live_group *group;
 
-    if (!mine) {
-        bh_page_error(page, 404);
-        return;
-    }
-    reader = calloc(1, sizeof *reader);
-    BH_ASSERT(reader);
-    reader->live = live;
-    live_read_versions(reader, bh_page_field(page, "have"));
     bh_mutex_lock(&live->mutex);
-    group = live_join(live, mine, reader);
+    group = live_join(live, mine, reader, &crowded);
     bh_mutex_unlock(&live->mutex);
     if (group != mine)
         live_group_free(mine);
-    if (!group) {
-        free(reader);
-        bh_page_error(page, 429);
+    if (group) {
+        live_answer_with_events(page);
+        page->reply->stream = (struct bh_stream){ live_begin, live_read, live_close, reader };
         return;
     }
-    page->reply->status = 200;
-    page->reply->content_type = "text/event-stream";
-    page->reply->stream = (struct bh_stream){ live_begin, live_read, live_close, reader };
+    free(reader);
+    bh_live_refuse_crowded(page, crowded);
+}
+
+/* Also who is not signed in is answered with an event, as the script follows no redirect. */
+void
+bh_show_live(struct bh_page *page)
+{
+    uint32_t status = page->session[0] ? bh_page_whoami(page)->status : 401;
+    struct live_group *mine;
+
+    if (status == 401) {
+        bh_live_refuse_over(page);
+        return;
+    }
+    if (status == 429 || status >= 500) {
+        bh_page_error(page, status);
+        return;
+    }
+    mine = page->web->live ? live_group_new(page, bh_page_field(page, "page")) : NULL;
+    if (mine)
+        live_follow(page, mine);
+    else
+        bh_page_error(page, 404);
 }

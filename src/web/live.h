@@ -4,11 +4,16 @@
 #include "api/request/owner.h"
 #include "web/panel.h"
 
-/* Pages that stay up to date: GET /live?page=ADDRESS&have=VERSIONS (those of bh_panel_version in
- * the order of the page's sections, separated by commas), server-sent events.
+/* Pages that stay up to date: GET /live?page=ADDRESS&have=VERSIONS (of the page's sections, as
+ * "ID:VERSION,ID:VERSION"), server-sent events.
  *
- *   event "panel"  {"html","id"}: the section as it is now
- *   event "over"   the session has ended
+ *   event "live"     {}: the page is kept up to date from now on
+ *   event "panel"    {"html","id"}: the section as it is now; "" where the reader no longer sees it
+ *   event "over"     the session has ended
+ *   event "crowded"  {"text"}: why this page is not kept up to date
+ *
+ * The last two are no statuses, which a script that reads events cannot see.  That a session has
+ * ended by itself, or has other roles, is noticed at the next tick of the sensors, whatever the page shows.
  *
  * One thread renders, each panel of a page and session once for all that look at it, when something
  * changed that it shows; what came out as before is sent to none, so that a page tells of nothing that it
@@ -17,7 +22,8 @@
 struct bh_live;
 
 struct bh_live_limits {
-    uint32_t readers, readers_each; /* in all, of one session; 0: 4000 and 1200 */
+    uint32_t readers, readers_each; /* in all, of one person; 0: 4000 and 1200 */
+    uint32_t pages_each;            /* different ones of one person, all of which are rendered; 0: 100 */
     bh_ns sensors;                  /* how often those are asked; 0: 5 s */
     bh_ns silence;                  /* after which a reader is sent a comment; 0: 15 s */
 };
@@ -31,7 +37,10 @@ void bh_live_stop(struct bh_live *live);
 /* All readers have gone. */
 void bh_live_free(struct bh_live *live);
 
-/* The page /live is bh_show_live (tables/pages.tbl): a stream; 404 where no such page is, 429 with too many
- * readers. */
+/* Answer with "over", or with "crowded" and this text, and end. */
+void bh_live_refuse_over(struct bh_page *page);
+void bh_live_refuse_crowded(struct bh_page *page, const char *text);
+
+/* The page /live is bh_show_live (tables/pages.tbl): 404 where no such page is. */
 
 #endif

@@ -78,6 +78,7 @@ bh_page_frame(const struct bh_page *page, const char *account)
     return (struct bh_page_frame){ .site = page->web->options.site,
                                    .account = account,
                                    .csrf = page->csrf,
+                                   .now = bh_page_now(page),
                                    .notice = bh_notice_find(notice) };
 }
 
@@ -237,7 +238,11 @@ page_read(struct bh_page *page, struct bh_reply *reply)
     struct bh_api_response response = { .status = reply->status, .step_up = page_needs_step_up(reply) };
     struct bh_err err;
 
-    page->reply->known = page->reply->known || reply->known;
+    if (reply->known) {
+        page->reply->known = true;
+        page->reply->principal = reply->principal;
+        memcpy(page->reply->who, reply->who, sizeof page->reply->who);
+    }
     if (reply->body.length > 0) {
         if (bh_json_parse(reply->body.bytes, reply->body.length, &response.json, &err) != BH_OK)
             response.json = NULL;
@@ -337,15 +342,30 @@ page_sections_of(enum bh_role role)
     return sees;
 }
 
+const struct bh_api_response *
+bh_page_whoami(struct bh_page *page)
+{
+    if (page->who.status == 0)
+        page->who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+    return &page->who;
+}
+
+void
+bh_page_fini(struct bh_page *page)
+{
+    bh_secret_wipe(page->session, sizeof page->session);
+    bh_api_response_fini(&page->who);
+}
+
 void
 bh_page_who(struct bh_page *page, struct bh_page_frame *frame)
 {
-    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
-    bh_json_value roles = page_member(&who, "roles");
+    const struct bh_api_response *who = bh_page_whoami(page);
+    bh_json_value roles = page_member(who, "roles");
 
-    if (!bh_api_response_is_ok(&who))
+    if (!bh_api_response_is_ok(who))
         return;
-    frame->account = bh_arena_strdup(page->request->arena, bh_api_response_text(&who, "name"));
+    frame->account = bh_arena_strdup(page->request->arena, bh_api_response_text(who, "name"));
     frame->sees = page_sections_of(BH_ROLES);
     for (size_t i = 0; i < bh_json_count(roles); i++)
         frame->sees |=
@@ -355,8 +375,7 @@ bh_page_who(struct bh_page *page, struct bh_page_frame *frame)
 bool
 bh_page_may(struct bh_page *page, const char *verb)
 {
-    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
-    bh_json_value roles = page_member(&who, "roles");
+    bh_json_value roles = page_member(bh_page_whoami(page), "roles");
 
     for (size_t i = 0; i < bh_json_count(roles); i++) {
         bh_json_value row = bh_json_at(roles, i);
@@ -372,10 +391,9 @@ bh_page_may(struct bh_page *page, const char *verb)
 bool
 bh_page_lacks_factor(struct bh_page *page)
 {
-    BH_AUTO(bh_api_response_fini) struct bh_api_response who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+    const struct bh_api_response *who = bh_page_whoami(page);
 
-    return strcmp(bh_api_response_text(&who, "via"), "session") == 0
-           && bh_api_response_text(&who, "scopes")[0];
+    return strcmp(bh_api_response_text(who, "via"), "session") == 0 && bh_api_response_text(who, "scopes")[0];
 }
 
 struct bh_page_frame
@@ -435,8 +453,11 @@ bh_page_notice(const struct bh_api_response *response, enum bh_notice refused)
     case 409:
         return refused;
     case 403:
+        return BH_NOTICE_DENIED;
     case 429:
-        return BH_NOTICE_LOCKED;
+        return BH_NOTICE_BUSY;
+    case 507:
+        return BH_NOTICE_FULL;
     default:
         return BH_NOTICE_UNAVAILABLE;
     }
@@ -461,6 +482,7 @@ void
 bh_page_require_sign_in(struct bh_page *page)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf where = { .max = BH_FORM_BYTES_MAX };
+    enum bh_notice notice = page->session[0] ? BH_NOTICE_SESSION_OVER : BH_NOTICE_NONE;
     const char *query = bh_page_query(page), *path = NULL;
 
     bh_buf_puts(&where, "/signin?next=");
@@ -468,11 +490,9 @@ bh_page_require_sign_in(struct bh_page *page)
     if (query[0])
         bh_form_put_encoded(&where, "?");
     bh_form_put_encoded(&where, query);
-    if (page->session[0])
-        bh_form_put(&where, "notice", bh_notice_name(BH_NOTICE_SESSION_OVER));
     if (page->request->method == BH_GET && bh_buf_text(&where))
         path = bh_arena_strdup(page->request->arena, bh_buf_text(&where));
-    bh_redirect(page->reply, path ? path : "/signin");
+    bh_page_redirect(page, path ? path : "/signin", notice);
 }
 
 void

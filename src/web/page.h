@@ -16,6 +16,13 @@ struct bh_web {
 
 enum { BH_SESSION_TEXT_MAX = 128, BH_DEVICE_TEXT_MAX = 256, BH_LOGIN_TEXT_MAX = 3500 };
 
+/* What the API said. */
+struct bh_api_response {
+    uint32_t status;
+    struct bh_json *json; /* of the reply; NULL: none */
+    bool step_up;         /* it asks for a second factor first (RFC 9470) */
+};
+
 struct bh_page {
     const struct bh_web *web;
     const struct bh_request *request;
@@ -25,7 +32,16 @@ struct bh_page {
     char device[BH_DEVICE_TEXT_MAX]; /* by which accounts know this browser again; "" */
     const struct bh_form *form;      /* what was posted; NULL with GET */
     const char *id;                  /* the path's variable part; "" */
+    struct bh_api_response who;      /* bh_page_whoami: of status 0 until it is asked */
 };
+
+/* At the end of the visit: forgets the session's secret. */
+void bh_page_fini(struct bh_page *page);
+static inline void
+bh_page_fini_auto(struct bh_page *page)
+{
+    bh_page_fini(page);
+}
 
 typedef void (*bh_page_fn)(struct bh_page *page);
 
@@ -48,12 +64,6 @@ const char *bh_page_query(const struct bh_page *page);
  * `account` as in struct bh_page_frame. */
 struct bh_page_frame bh_page_frame(const struct bh_page *page, const char *account);
 
-/* What the API said. */
-struct bh_api_response {
-    uint32_t status;
-    struct bh_json *json; /* of the reply; NULL: none */
-    bool step_up;         /* it asks for a second factor first (RFC 9470) */
-};
 void bh_api_response_fini(struct bh_api_response *response);
 static inline void
 bh_api_response_fini_auto(struct bh_api_response *response)
@@ -96,8 +106,11 @@ void bh_page_forward_question(struct bh_page *page, struct bh_question *question
 const char *bh_api_response_error(const struct bh_api_response *response);
 const char *bh_api_response_next(const struct bh_api_response *response);
 
-/* Who is signed in, and which parts of the navigation that person sees, from /v1/whoami; nothing where it
- * does not answer. */
+/* What /v1/whoami says of the session: asked once a visit, the page's own. */
+const struct bh_api_response *bh_page_whoami(struct bh_page *page);
+
+/* Who is signed in, and which parts of the navigation that person sees; nothing where the API does not say.
+ */
 void bh_page_who(struct bh_page *page, struct bh_page_frame *frame);
 
 /* Whether no second factor was shown in the session yet: it may only complete its account. */

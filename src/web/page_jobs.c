@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "web/effects.h"
 #include "web/headers.h"
+#include "web/live.h"
 #include "web/page.h"
 #include "web/question.h"
 #include "web/show.h"
@@ -40,8 +41,6 @@ job_page_refuse_change(struct bh_page *page, const struct bh_api_response *respo
         bh_page_require_sign_in(page);
     else if (!response->step_up && (response->status == 403 || response->status == 409))
         bh_page_redirect(page, job_page_path(page), BH_NOTICE_JOB_CHANGED);
-    else if (response->status == 429) /* too many requests, and no attempts at a secret */
-        bh_page_redirect(page, job_page_path(page), BH_NOTICE_UNAVAILABLE);
     else if (response->status == 404)
         bh_page_error(page, 404);
     else
@@ -272,40 +271,46 @@ bh_post_job_verify(struct bh_page *page)
 
 /* ---- output ---- */
 
-/* What the API answers, or a page that says that there is no such job. */
-static bool
+/* What the API answers: its status, and where that is a refusal nothing of it. */
+static uint32_t
 job_page_forward(struct bh_page *page, const char *template)
 {
     struct bh_question *question = bh_page_question(page, template);
-    uint32_t status;
 
-    if (!question) {
-        bh_page_error(page, 400);
-        return false;
-    }
+    if (!question)
+        return 404;
     bh_page_forward_question(page, question);
-    status = page->reply->status;
-    if (status < 300)
-        return true;
-    bh_buf_clear(&page->reply->body);
-    page->reply->header_count = 0;
-    job_page_refuse_view(page, status);
-    return false;
+    if (page->reply->status >= 300) {
+        bh_buf_clear(&page->reply->body);
+        page->reply->header_count = 0;
+    }
+    return page->reply->status;
 }
 
 void
 bh_show_job_log_live(struct bh_page *page)
 {
-    (void)job_page_forward(page, "/v1/jobs/{id}/logs?follow=true&member={?member}&offset={?offset}");
+    uint32_t status =
+        job_page_forward(page, "/v1/jobs/{id}/logs?follow=true&member={?member}&offset={?offset}");
+
+    if (status == 401)
+        bh_live_refuse_over(page);
+    else if (status == 429)
+        bh_live_refuse_crowded(page, "You have too many logs open: close some.");
+    else if (status >= 300)
+        job_page_refuse_view(page, status);
 }
 
 void
 bh_show_job_log_file(struct bh_page *page)
 {
+    uint32_t status = job_page_forward(page, "/v1/jobs/{id}/logs?member={?member}");
     const char *name;
 
-    if (!job_page_forward(page, "/v1/jobs/{id}/logs?member={?member}"))
+    if (status >= 300) {
+        job_page_refuse_view(page, status);
         return;
+    }
     name = bh_arena_printf(page->request->arena, "attachment; filename=\"job-%.20s.log\"", page->id);
     bh_reply_header(page->reply, "Content-Disposition", name ? name : "attachment");
 }

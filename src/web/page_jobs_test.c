@@ -264,11 +264,11 @@ static const struct {
     { "it is not there", "/jobs/1/release", "", "/v1/jobs/1/release", "", "", "/v1/jobs/1/release", 404, 404,
       "" },
     { "the session is over", "/jobs/1/verify", "", "/v1/jobs/1/verify", "", "", "/v1/jobs/1/verify", 401, 303,
-      "/signin" },
+      "/signin?notice=session_over" },
     { "the service is not there", "/jobs/1/release", "", "/v1/jobs/1/release", "", "", "/v1/jobs/1/release",
       503, 303, "/jobs/1?notice=unavailable" },
     { "asked too often", "/jobs/1/release", "", "/v1/jobs/1/release", "", "", "/v1/jobs/1/release", 429, 303,
-      "/jobs/1?notice=unavailable" },
+      "/jobs/1?notice=busy" },
     { "submit", "/submit", JOB_FORM "&do=submit", "/v1/jobs", "",
       "{\"tenant\":\"acme/vision/train\",\"sku\":\"small\",\"args\":[\"sh\",\"-c\",\"echo \\\"<b>\\\"\",\"--x\"],"
       "\"mounts\":[{\"dataset\":\"imagenet\"},{\"source\":\"/data\",\"target\":\"/in\",\"write\":true}],\"count\":2,"
@@ -335,8 +335,9 @@ static const struct {
     { "not to be read", "/jobs/1/log/file", 403, 404, "", "" },
     { "not there", "/jobs/1/log/file", 404, 404, "", "" },
     { "live, not to be read", "/jobs/1/log/live", 403, 404, "", "" },
-    { "too many streams", "/jobs/1/log/live", 429, 429, "", "" },
-    { "the session is over", "/jobs/1/log/live", 401, 303, "", "" },
+    { "too many streams", "/jobs/1/log/live", 429, 200, "", "" },
+    { "the session is over", "/jobs/1/log/live", 401, 200, "", "" },
+    { "too many files", "/jobs/1/log/file", 429, 429, "", "" },
 };
 
 static void

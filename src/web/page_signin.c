@@ -234,8 +234,10 @@ bh_post_signout(struct bh_page *page)
     bh_page_sign_out(page);
     if (bh_api_response_text(&response, "logout")[0])
         signin_put_signed_out(page, bh_api_response_text(&response, "logout"));
-    else
+    else if (bh_api_response_is_ok(&response) || response.status == 401)
         bh_redirect(page->reply, "/signedout");
+    else
+        bh_page_redirect(page, "/signin", BH_NOTICE_SESSION_LEFT);
 }
 
 void

@@ -20,7 +20,8 @@ enum { OPTIONS_MAX = 512, LABEL_MAX = 256, ID_MAX = 48 };
 
 /* What the API lists that can be chosen. */
 struct submit_lists {
-    struct bh_api_response tenants, skus, datasets, who;
+    const struct bh_api_response *who;
+    struct bh_api_response tenants, skus, datasets;
 };
 
 struct submit_view {
@@ -81,7 +82,7 @@ submit_list_tenants(const struct submit_lists *lists, struct submit_options *ret
     for (size_t i = 0; i < bh_json_count(list) && ret->count < OPTIONS_MAX; i++) {
         const char *name = bh_show_text_of(bh_json_at(list, i), "name");
 
-        if (submit_may(&lists->who, name))
+        if (submit_may(lists->who, name))
             ret->labels[ret->count] = ret->values[ret->count] = name, ret->count++;
     }
 }
@@ -455,7 +456,7 @@ submit_put_page(struct bh_page *page, const struct submit_view *view, uint32_t s
 static void
 submit_ask_lists(struct bh_page *page, struct submit_lists *ret)
 {
-    ret->who = bh_page_call(page, BH_GET, "/v1/whoami", NULL);
+    ret->who = bh_page_whoami(page);
     ret->tenants = bh_page_ask(page, bh_page_question(page, TENANTS_QUESTION));
     ret->skus = bh_page_call(page, BH_GET, "/v1/skus", NULL);
     ret->datasets = bh_page_call(page, BH_GET, "/v1/datasets", NULL);
@@ -464,7 +465,6 @@ submit_ask_lists(struct bh_page *page, struct submit_lists *ret)
 static void
 submit_lists_fini(struct submit_lists *lists)
 {
-    bh_api_response_fini(&lists->who);
     bh_api_response_fini(&lists->tenants);
     bh_api_response_fini(&lists->skus);
     bh_api_response_fini(&lists->datasets);
@@ -479,7 +479,7 @@ submit_show(struct bh_page *page, struct submit_view *view, uint32_t status)
     view->lists = &lists;
     view->error = view->error ? view->error : "";
     view->next = view->next ? view->next : "";
-    if (lists.who.status == 401)
+    if (lists.who->status == 401)
         bh_page_require_sign_in(page);
     else
         submit_put_page(page, view, status);

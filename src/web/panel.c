@@ -7,7 +7,7 @@
 #include "web/show.h"
 
 static const struct bh_panel_row panels[] = {
-#define BH_VIEW(view, path, section, title, command)
+#define BH_VIEW(view, path, section, title, command, extra)
 #define BH_PANEL(view, id, title, question, live, function)                                                  \
     { BH_SITE_VIEW_##view, #id, title, question, BH_LIVE_##live, function },
 #include "tables/panels.tbl"
@@ -90,10 +90,10 @@ panel_put_json_link(struct bh_html *html, const struct bh_page *page, const stru
     bh_html_close(html, "a");
 }
 
-static uint64_t
-panel_version(const char *bytes, size_t length)
+uint64_t
+bh_panel_version(const char *bytes, size_t length)
 {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = BH_PANEL_ABSENT;
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3;
@@ -118,7 +118,7 @@ panel_leave_out(struct bh_html *html, size_t before)
 {
     html->depth--;
     html->out->length = before;
-    return panel_version("", 0);
+    return BH_PANEL_ABSENT;
 }
 
 uint64_t
@@ -147,7 +147,7 @@ bh_panel_put(struct bh_html *html, const struct bh_panel_call *call, const struc
     } else {
         panel_put_refusal(html, response);
     }
-    version = panel_version(html->out->bytes + begin, html->out->length - begin);
+    version = bh_panel_version(html->out->bytes + begin, html->out->length - begin);
     if (panel->live)
         panel_put_version(html, version);
     bh_html_close(html, "section");
@@ -167,6 +167,7 @@ bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, struct b
                                         .data = response.json ? bh_json_root(response.json) : NULL };
     struct bh_html html = { .out = out };
 
+    *ret_version = BH_PANEL_ABSENT;
     if (response.status == 401 || !bh_panel_is_seen(panel, &response))
         return response.status;
     *ret_version = bh_panel_put(&html, &call, panel, &response);

@@ -6,9 +6,15 @@
 
 /* Panels, as tables/panels.tbl says: one question to the API and a function that renders its reply. */
 
+/* The version of a section that is not there: of no bytes. */
+#define BH_PANEL_ABSENT UINT64_C(0xcbf29ce484222325)
+
+/* The version of these bytes: of equal ones the same (FNV-1a, 64 bits), and never 0. */
+uint64_t bh_panel_version(const char *bytes, size_t length);
+
 /* The pages that are made of them. */
 enum bh_site_view {
-#define BH_VIEW(view, path, section, title, command) BH_SITE_VIEW_##view,
+#define BH_VIEW(view, path, section, title, command, extra) BH_SITE_VIEW_##view,
 #define BH_PANEL(view, id, title, question, live, function)
 #include "tables/panels.tbl"
 #undef BH_VIEW
@@ -31,7 +37,7 @@ struct bh_panel_call {
  * left out. */
 typedef void (*bh_panel_fn)(struct bh_html *html, const struct bh_panel_call *call);
 
-#define BH_VIEW(view, path, section, title, command)
+#define BH_VIEW(view, path, section, title, command, extra)
 #define BH_PANEL(view, id, title, question, live, function)                                                  \
     void function(struct bh_html *html, const struct bh_panel_call *call);
 #include "tables/panels.tbl"
@@ -58,13 +64,13 @@ struct bh_api_response bh_panel_ask(struct bh_page *page, const struct bh_panel_
  * reader asked for it by a parameter, that it is not there is said. */
 bool bh_panel_is_seen(const struct bh_panel_row *panel, const struct bh_api_response *response);
 
-/* Ask and write the section into `out`; nothing where the caller does not see it.  The API's status: 401
- * where the session has ended. */
+/* Ask and write the section into `out`; nothing where the caller does not see it, and then BH_PANEL_ABSENT is
+ * its version.  The API's status: 401 where the session has ended. */
 uint32_t bh_panel_render(struct bh_page *page, const struct bh_panel_row *panel, struct bh_buf *out,
                          uint64_t *ret_version);
 
-/* Write the panel's section; where the API did not answer, what it said.  Its version, which of equal
- * bytes is the same (FNV-1a, 64 bits) and never 0, is its last element. */
+/* Write the panel's section; where the API did not answer, what it said.  Its version is
+ * its last element. */
 uint64_t bh_panel_put(struct bh_html *html, const struct bh_panel_call *call,
                       const struct bh_panel_row *panel, const struct bh_api_response *response);
 

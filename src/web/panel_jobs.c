@@ -37,19 +37,27 @@ jobs_put_when(struct bh_html *html, bh_json_value job)
     bh_html_close(html, "td");
 }
 
+/* How much a row says: BRIEF leaves to the job's own page what to do, and where it was. */
+enum jobs_detail { JOBS_BRIEF, JOBS_FULL };
+
+static void
+jobs_put_note(struct bh_html *html, enum jobs_detail detail, const char *note)
+{
+    if (detail == JOBS_FULL && note[0])
+        bh_html_element(html, "p", "note", note);
+}
+
 /* Why it waits, with what to do about it; the code alone beyond those of a page that the API asks about. */
 static void
-jobs_put_reason(struct bh_html *html, bh_json_value job)
+jobs_put_reason(struct bh_html *html, bh_json_value job, enum jobs_detail detail)
 {
     bh_json_value why = bh_json_get(job, "why");
-    const char *next = bh_show_text_of(why, "next");
 
     if (why)
         bh_html_text(html, bh_show_text_of(why, "sentence"));
     else if (bh_show_text_of(job, "reason")[0])
         bh_html_element(html, "code", NULL, bh_show_text_of(job, "reason"));
-    if (next[0])
-        bh_html_element(html, "p", "note", next);
+    jobs_put_note(html, detail, bh_show_text_of(why, "next"));
 }
 
 static bool
@@ -60,7 +68,7 @@ jobs_is_coded(bh_json_value job)
 
 /* How it ended, beside where it was. */
 static void
-jobs_put_end(struct bh_html *html, bh_json_value job)
+jobs_put_end(struct bh_html *html, bh_json_value job, enum jobs_detail detail)
 {
     bh_json_value status = bh_json_get(job, "exit_status");
 
@@ -69,25 +77,24 @@ jobs_put_end(struct bh_html *html, bh_json_value job)
         bh_html_text(html, ", status ");
         bh_html_u64(html, bh_json_number(status, 0));
     }
-    if (bh_show_text_of(job, "partitions")[0])
-        bh_html_element(html, "p", "note", bh_show_text_of(job, "partitions"));
+    jobs_put_note(html, detail, bh_show_text_of(job, "partitions"));
 }
 
 static void
-jobs_put_where(struct bh_html *html, bh_json_value job)
+jobs_put_where(struct bh_html *html, bh_json_value job, enum jobs_detail detail)
 {
     bh_html_open(html, "td");
     if (bh_show_number_of(job, "ended_ns"))
-        jobs_put_end(html, job);
+        jobs_put_end(html, job, detail);
     else if (bh_json_get(job, "why") || !jobs_has_begun(job))
-        jobs_put_reason(html, job);
+        jobs_put_reason(html, job, detail);
     else
         bh_html_text(html, bh_show_text_of(job, "partitions"));
     bh_html_close(html, "td");
 }
 
 static void
-jobs_put_row(struct bh_html *html, bh_json_value job)
+jobs_put_row(struct bh_html *html, bh_json_value job, enum jobs_detail detail)
 {
     bh_html_open(html, "tr");
     bh_html_open(html, "td");
@@ -103,7 +110,7 @@ jobs_put_row(struct bh_html *html, bh_json_value job)
     bh_show_state(html, bh_show_text_of(job, "state"));
     bh_html_close(html, "td");
     jobs_put_when(html, job);
-    jobs_put_where(html, job);
+    jobs_put_where(html, job, detail);
     bh_html_close(html, "tr");
 }
 
@@ -119,8 +126,14 @@ jobs_put_empty(struct bh_html *html, const char *what)
     bh_html_close(html, "p");
 }
 
+/* What a list of jobs is called, and what it says where there is none. */
+struct jobs_list {
+    const char *caption, *empty;
+    enum jobs_detail detail;
+};
+
 static void
-jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const char *caption, const char *empty)
+jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const struct jobs_list *shown)
 {
     static const char *const columns[] = { "Job",   "Name", "Tenant",       "User", "SKU",
                                            "State", "When", "Where or why", NULL };
@@ -128,20 +141,19 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const cha
     bool coded = false;
 
     if (bh_json_count(list) == 0) {
-        jobs_put_empty(html, empty);
+        jobs_put_empty(html, shown->empty);
         return;
     }
-    bh_show_table(html, caption, columns);
+    bh_show_table(html, shown->caption, columns);
     for (size_t i = 0; i < bh_json_count(list); i++) {
-        jobs_put_row(html, bh_json_at(list, i));
+        jobs_put_row(html, bh_json_at(list, i), shown->detail);
         coded = coded || jobs_is_coded(bh_json_at(list, i));
     }
     bh_show_table_end(html);
     if (coded)
-        bh_html_element(
-            html, "p", "note",
-            "The first 50 jobs that wait have the reason as a sentence, the others its code: a job's own page "
-            "explains it.");
+        jobs_put_note(html, shown->detail,
+                      "The first 50 jobs that wait have the reason as a sentence, the others its code: a "
+                      "job's own page explains it.");
 }
 
 /* ---- filters and pages ---- */
@@ -212,12 +224,53 @@ jobs_put_filter(struct bh_html *html, const struct bh_page *page)
     bh_html_close(html, "form");
 }
 
+<<<<<<< HEAD
 void
 bh_panel_queue(struct bh_html *html, const struct bh_panel_call *call)
 {
     jobs_put_table(html, call, "Jobs that run or wait", "Nothing runs and nothing waits.");
     if (bh_show_text_of(call->data, "next")[0])
         bh_paging_put_link(html, "/jobs?active=true", "All that run or wait", false);
+=======
+static void
+jobs_put_pages(struct bh_html *html, const struct bh_panel_call *call)
+{
+    const char *next = bh_show_text_of(call->data, "next");
+    uint64_t total = bh_show_number_of(call->data, "total");
+
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "shortcuts");
+    bh_html_open(html, "span");
+    bh_html_u64(html, total);
+    bh_html_text(html, total == 1 ? " job in all, by number" : " jobs in all, by number");
+    bh_html_close(html, "span");
+    if (bh_page_field(call->page, "after")[0])
+        jobs_put_address(html, jobs_address(call->page, ""), "First page", false);
+    if (next[0])
+        jobs_put_address(html, jobs_address(call->page, next), "Next page", false);
+    bh_html_close(html, "p");
+}
+
+static void
+jobs_put_queue(struct bh_html *html, const struct bh_panel_call *call, enum jobs_detail detail)
+{
+    jobs_put_table(html, call,
+                   &(struct jobs_list){ "Jobs that run or wait", "Nothing runs and nothing waits.", detail });
+    if (bh_show_text_of(call->data, "next")[0])
+        jobs_put_address(html, "/jobs?active=true", "All that run or wait", false);
+}
+
+void
+bh_panel_queue(struct bh_html *html, const struct bh_panel_call *call)
+{
+    jobs_put_queue(html, call, JOBS_FULL);
+}
+
+void
+bh_panel_site_queue(struct bh_html *html, const struct bh_panel_call *call)
+{
+    jobs_put_queue(html, call, JOBS_BRIEF);
+>>>>>>> core
 }
 
 void
@@ -225,6 +278,11 @@ bh_panel_jobs(struct bh_html *html, const struct bh_panel_call *call)
 {
     jobs_put_shortcuts(html, call->page);
     jobs_put_filter(html, call->page);
+<<<<<<< HEAD
     jobs_put_table(html, call, "Jobs", "No job fits.");
     bh_paging_put(html, call, &jobs_paging);
+=======
+    jobs_put_table(html, call, &(struct jobs_list){ "Jobs", "No job fits.", JOBS_FULL });
+    jobs_put_pages(html, call);
+>>>>>>> core
 }

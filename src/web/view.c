@@ -11,12 +11,16 @@
 
 enum { PANELS_A_VIEW_MAX = 20, TEXT_MAX = 512 };
 
+enum view_extra { EXTRA_NONE, EXTRA_HOME, EXTRA_LOG, EXTRA_PROOF };
+
 static const struct view {
     const char *path;
     enum bh_section section;
     const char *title, *command;
+    enum view_extra extra;
 } views[BH_SITE_VIEWS] = {
-#define BH_VIEW(view, path, section, title, command) { path, BH_SECTION_##section, title, command },
+#define BH_VIEW(view, path, section, title, command, extra)                                                  \
+    { path, BH_SECTION_##section, title, command, EXTRA_##extra },
 #define BH_PANEL(view, id, title, question, live, function)
 #include "tables/panels.tbl"
 #undef BH_VIEW
@@ -135,12 +139,12 @@ view_put(struct bh_page *page, enum bh_site_view view, const struct view_replies
     bh_page_who(page, &frame);
     frame.section = views[view].section;
     frame.live = true;
-    frame.proofs = view == BH_SITE_VIEW_RECORD;
-    frame.log = view == BH_SITE_VIEW_JOB;
+    frame.proofs = views[view].extra == EXTRA_PROOF;
+    frame.log = views[view].extra == EXTRA_LOG;
     frame.charts = view_has_charts(replies);
     bh_page_headers(page->reply, 200, true);
     html = bh_frame_begin(&page->reply->body, &frame);
-    if (view == BH_SITE_VIEW_OVERVIEW)
+    if (views[view].extra == EXTRA_HOME)
         view_put_nudge(&html, page);
     view_put_command(&html, &views[view], page->id);
     for (uint32_t i = 0; i < replies->count; i++) {
@@ -186,7 +190,7 @@ view_failure(const struct view_replies *replies)
 static void
 view_refuse(struct bh_page *page, enum bh_site_view view)
 {
-    if (view == BH_SITE_VIEW_OVERVIEW || bh_page_lacks_factor(page))
+    if (views[view].extra == EXTRA_HOME || bh_page_lacks_factor(page))
         bh_page_redirect(page, "/account", BH_NOTICE_NONE);
     else
         bh_page_error(page, 404);

@@ -13,7 +13,7 @@ static const char *golden_folder, *build_folder, *fixture_folder;
 
 /* The address under which a page is tried, where it has a variable part. */
 static const char *const addresses[BH_SITE_VIEWS] = {
-#define BH_VIEW(view, path, section, title, command) [BH_SITE_VIEW_##view] = path,
+#define BH_VIEW(view, path, section, title, command, extra) [BH_SITE_VIEW_##view] = path,
 #define BH_PANEL(view, id, title, question, live, function)
 #include "tables/panels.tbl"
 #undef BH_VIEW
@@ -21,7 +21,7 @@ static const char *const addresses[BH_SITE_VIEWS] = {
 };
 
 static const char *const names[BH_SITE_VIEWS] = {
-#define BH_VIEW(view, path, section, title, command) [BH_SITE_VIEW_##view] = #view,
+#define BH_VIEW(view, path, section, title, command, extra) [BH_SITE_VIEW_##view] = #view,
 #define BH_PANEL(view, id, title, question, live, function)
 #include "tables/panels.tbl"
 #undef BH_VIEW

@@ -243,6 +243,7 @@ void
 bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     struct bh_web *web = self;
+    BH_AUTO(bh_page_fini)
     struct bh_page page = { .web = web, .request = request, .reply = reply, .id = "" };
 
     if (web_is_api(request->path)) {
@@ -251,5 +252,4 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
     }
     web_read_cookies(&page);
     web_serve(&page);
-    bh_secret_wipe(page.session, sizeof page.session);
 }

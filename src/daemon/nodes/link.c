@@ -39,6 +39,12 @@ struct unsent {
     struct bh_msg_outcome outcome;
 };
 
+/* What a node said last of a kind. */
+struct link_report {
+    char *json;     /* NULL: nothing on this connection */
+    uint64_t at_ns; /* when it came */
+};
+
 struct bh_node_link {
     /* owner thread */
     struct bh_links_shared *shared;
@@ -63,8 +69,7 @@ struct bh_node_link {
     struct unsent *unsent;
     uint32_t unsent_count, unsent_capacity;
     /* shared, under shared->mutex */
-    char *inventory;
-    char *samples;
+    struct link_report inventory, samples;
     struct bh_traffic traffic; /* kept when the connection goes */
     struct bh_images images;
     struct {
@@ -111,7 +116,8 @@ bh_node_link_is_connected(const struct bh_node_link *link)
 }
 
 static void
-link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fields, const void *message)
+link_publish(struct bh_node_link *link, struct link_report *report, const struct bh_fields *fields,
+             const void *message)
 {
     struct bh_buf json;
     char *copy = NULL;
@@ -123,8 +129,8 @@ link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fi
         bh_buf_fini(&json);
     }
     bh_mutex_lock(&link->shared->mutex);
-    free(*place);
-    *place = copy;
+    free(report->json);
+    *report = (struct link_report){ copy, bh_time_now() };
     bh_mutex_unlock(&link->shared->mutex);
 }
 
@@ -761,12 +767,14 @@ bool
 bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
 {
     BH_ASSERT(bh_mutex_is_held(&link->shared->mutex));
-    if (!link->inventory)
+    if (!link->inventory.json)
         return false;
     /* one object: the inventory's members, and the samples beside them */
-    bh_buf_put(ret_json, link->inventory, strlen(link->inventory) - 1);
+    bh_buf_put(ret_json, link->inventory.json, strlen(link->inventory.json) - 1);
     bh_buf_puts(ret_json, ",\"samples\":");
-    bh_buf_puts(ret_json, link->samples ? link->samples : "null");
+    bh_buf_puts(ret_json, link->samples.json ? link->samples.json : "null");
+    bh_buf_printf(ret_json, ",\"inventory_ns\":%" PRIu64 ",\"samples_ns\":%" PRIu64, link->inventory.at_ns,
+                  link->samples.at_ns);
     bh_buf_puts(ret_json, ",\"traffic\":");
     bh_traffic_put(&link->traffic, ret_json);
     bh_buf_puts(ret_json, ",\"images\":");

@@ -43,6 +43,17 @@ bh_show_time(struct bh_html *html, bh_ns at)
 }
 
 void
+bh_show_age(struct bh_html *html, bh_ns at, bh_ns now)
+{
+    static const bh_ns report_lasts = 60 * BH_NS_PER_S; /* some intervals of sample_interval_ms */
+
+    if (at == 0 || now < at + report_lasts)
+        return;
+    bh_html_text(html, ", as of ");
+    bh_show_time(html, at);
+}
+
+void
 bh_show_about(struct bh_html *html, bh_ns at)
 {
     static const size_t seconds = sizeof "2026-11-28T16:06" - 1;

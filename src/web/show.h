@@ -17,6 +17,10 @@ bool bh_show_truth_of(bh_json_value object, const char *name);
  * 0 is "never". */
 void bh_show_time(struct bh_html *html, bh_ns at);
 
+/* Of when figures are that a node reported, where it has not for a while: else nothing, so that they have
+ * the same bytes while they are the same.  `at` 0: not known. */
+void bh_show_age(struct bh_html *html, bh_ns at, bh_ns now);
+
 /* A moment that is only estimated: to the minute. */
 void bh_show_about(struct bh_html *html, bh_ns at);
 

@@ -367,6 +367,104 @@ bh_panel_gpu_receipts(struct bh_html *html, const struct bh_panel_call *call)
     bh_show_table_end(html);
 }
 
+/* ---- leases ---- */
+
+/* The job's partitions on this GPU, of "GPU-3f2a1bd7 1g.10gb@2, GPU-77aa0000 whole". */
+static void
+gpu_put_leased(struct bh_html *html, const char *partitions, const char *uuid)
+{
+    enum { UUID_SHOWN = 12 }; /* as lists of jobs name GPUs */
+    bool first = true;
+
+    bh_html_open(html, "td");
+    while (*partitions) {
+        size_t length = strcspn(partitions, ",");
+        const char *gpu = strstr(partitions, "GPU-");
+
+        if (gpu && gpu < partitions + length && strncmp(gpu, uuid, UUID_SHOWN) == 0) {
+            char text[TEXT_MAX];
+            size_t named = (size_t)(gpu - partitions) + strcspn(gpu, " ,");
+
+            snprintf(text, sizeof text, "%s%.*s", first ? "" : ", ", (int)(length - named - (named < length)),
+                     partitions + named + (named < length));
+            bh_html_text(html, text);
+            first = false;
+        }
+        partitions += length + (partitions[length] == ',');
+    }
+    bh_html_close(html, "td");
+}
+
+static void
+gpu_put_moment(struct bh_html *html, bh_json_value job, const char *member, const char *otherwise)
+{
+    bh_html_open(html, "td");
+    if (bh_show_number_of(job, member))
+        bh_show_time(html, bh_show_number_of(job, member));
+    else
+        bh_html_text(html, otherwise);
+    bh_html_close(html, "td");
+}
+
+static void
+gpu_put_lease(struct bh_html *html, bh_json_value job, const char *uuid)
+{
+    bh_html_open(html, "tr");
+    bh_html_open(html, "td");
+    bh_show_job(html, bh_show_number_of(job, "id"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_tenant(html, bh_show_text_of(job, "tenant"));
+    bh_html_close(html, "td");
+    bh_show_cell(html, bh_show_text_of(job, "user"));
+    gpu_put_leased(html, bh_show_text_of(job, "partitions"), uuid);
+    gpu_put_moment(html, job, "started_ns", "has not begun");
+    gpu_put_moment(html, job, "ended_ns", "still does");
+    bh_html_open(html, "td");
+    bh_show_state(html, bh_show_text_of(job, "state"));
+    bh_html_close(html, "td");
+    bh_html_close(html, "tr");
+}
+
+static void
+gpu_put_all_leases(struct bh_html *html, const char *uuid)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = 256 };
+
+    bh_buf_puts(&address, "/jobs?order=newest&gpu=");
+    bh_form_put_encoded(&address, uuid);
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_text(html, "A job is here by its last run; earlier ones are in its records. ");
+    if (bh_buf_text(&address)) {
+        bh_html_open(html, "a");
+        bh_html_attr(html, "href", bh_buf_text(&address));
+        bh_html_text(html, "All of them");
+        bh_html_close(html, "a");
+    }
+    bh_html_close(html, "p");
+}
+
+void
+bh_panel_gpu_leases(struct bh_html *html, const struct bh_panel_call *call)
+{
+    static const char *const columns[] = {
+        "Job", "Tenant", "User", "Partition", "From", "To", "State", NULL
+    };
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    if (bh_json_count(list) == 0) {
+        bh_html_element(html, "p", NULL,
+                        "Of the last 1,000 jobs that you may see none has held a partition of it.");
+        return;
+    }
+    bh_show_table(html, "Leases", columns);
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        gpu_put_lease(html, bh_json_at(list, i), call->id);
+    bh_show_table_end(html);
+    gpu_put_all_leases(html, call->id);
+}
+
 /* ---- records ---- */
 
 /* Cordon, uncordon and drain have one verb; which it was stands in the event, for those who see it. */

@@ -21,17 +21,24 @@ jobs_put_when(struct bh_html *html, bh_json_value job)
     bh_ns ended = bh_show_number_of(job, "ended_ns");
 
     bh_html_open(html, "td");
-    if (ended && begun) {
-        bh_html_text(html, "ran ");
-        bh_show_span(html, ended > begun ? ended - begun : 0);
+    if (ended) {
+        bh_html_text(html, "ended ");
+        bh_show_time(html, ended);
     } else if (begun) {
         bh_html_text(html, "since ");
         bh_show_time(html, begun);
     } else if (start) {
         bh_html_text(html, "about ");
         bh_show_about(html, start);
-    } else if (!ended) {
+    } else {
         bh_html_text(html, "not known");
+    }
+    if (ended && begun) {
+        bh_html_open(html, "p");
+        bh_html_attr(html, "class", "note");
+        bh_html_text(html, "ran ");
+        bh_show_span(html, ended > begun ? ended - begun : 0);
+        bh_html_close(html, "p");
     }
     bh_html_close(html, "td");
 }
@@ -145,7 +152,7 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const cha
 
 /* ---- filters and pages ---- */
 
-static const char *const job_filters[] = { "active", "mine", "state", "tenant" };
+static const char *const job_filters[] = { "active", "ended", "gpu", "mine", "order", "state", "tenant" };
 
 static void
 jobs_put_parameter(struct bh_buf *address, const char *name, const char *value)
@@ -158,9 +165,16 @@ jobs_put_parameter(struct bh_buf *address, const char *name, const char *value)
     bh_form_put_encoded(address, value);
 }
 
+/* What continues the list, in its order. */
+static const char *
+jobs_cursor_of(const struct bh_page *page)
+{
+    return strcmp(bh_page_field(page, "order"), "newest") == 0 ? "before" : "after";
+}
+
 /* The list's address with these filters, and from that job on. */
 static const char *
-jobs_address(const struct bh_page *page, const char *after)
+jobs_address(const struct bh_page *page, const char *cursor)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
     const char *text = NULL;
@@ -168,7 +182,7 @@ jobs_address(const struct bh_page *page, const char *after)
     bh_buf_puts(&address, "/jobs");
     for (size_t i = 0; i < BH_COUNT(job_filters); i++)
         jobs_put_parameter(&address, job_filters[i], bh_page_field(page, job_filters[i]));
-    jobs_put_parameter(&address, "after", after);
+    jobs_put_parameter(&address, jobs_cursor_of(page), cursor);
     if (bh_buf_text(&address))
         text = bh_arena_strdup(page->request->arena, bh_buf_text(&address));
     return text ? text : "/jobs";
@@ -196,7 +210,8 @@ jobs_put_shortcuts(struct bh_html *html, const struct bh_page *page)
                       { "/jobs?active=true&mine=true", "Mine" },
                       { "/jobs?state=running", "Running" },
                       { "/jobs?state=pending", "Pending" },
-                      { "/jobs?state=failed", "Failed" } };
+                      { "/jobs?state=failed", "Failed" },
+                      { "/jobs?ended=true&order=newest", "Ended, the newest first" } };
     const char *here = jobs_address(page, "");
 
     bh_html_open(html, "div");
@@ -213,7 +228,12 @@ jobs_put_filter(struct bh_html *html, const struct bh_page *page)
     static const char *const states[] = { "pending",  "starting", "running",   "suspending", "suspended",
                                           "resuming", "stopping", "completed", "failed",     "cancelled" };
 
+    static const char *const kept[] = { "ended", "gpu", "order" }; /* of the link that led here */
+
     bh_frame_search(html, "/jobs");
+    for (size_t i = 0; i < BH_COUNT(kept); i++)
+        if (bh_page_field(page, kept[i])[0])
+            bh_frame_hidden(html, kept[i], bh_page_field(page, kept[i]));
     bh_html_open(html, "div");
     bh_frame_select(html, &(struct bh_select){ .id = "filter-state",
                                                .label = "State",
@@ -252,10 +272,16 @@ jobs_put_pages(struct bh_html *html, const struct bh_panel_call *call)
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "shortcuts");
     bh_html_open(html, "span");
-    bh_html_u64(html, total);
-    bh_html_text(html, total == 1 ? " job in all, by number" : " jobs in all, by number");
+    if (bh_json_get(call->data, "total")) {
+        bh_html_u64(html, total);
+        bh_html_text(html, total == 1 ? " job in all, by number" : " jobs in all, by number");
+    } else {
+        bh_html_text(html, "Those among the next 1,000 jobs that hold a partition of ");
+        bh_show_gpu(html, bh_page_field(call->page, "gpu"));
+        bh_html_text(html, ", or did in their last run");
+    }
     bh_html_close(html, "span");
-    if (bh_page_field(call->page, "after")[0])
+    if (bh_page_field(call->page, jobs_cursor_of(call->page))[0])
         jobs_put_address(html, jobs_address(call->page, ""), "First page", false);
     if (next[0])
         jobs_put_address(html, jobs_address(call->page, next), "Next page", false);
@@ -268,6 +294,44 @@ bh_panel_queue(struct bh_html *html, const struct bh_panel_call *call)
     jobs_put_table(html, call, "Jobs that run or wait", "Nothing runs and nothing waits.");
     if (bh_show_text_of(call->data, "next")[0])
         jobs_put_address(html, "/jobs?active=true", "All that run or wait", false);
+}
+
+/* ---- of one tenant ---- */
+
+/* A list of the tenant's jobs and of those below it. */
+static void
+jobs_put_tenant_link(struct bh_html *html, const struct bh_panel_call *call, const char *filter,
+                     const char *text)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
+
+    bh_buf_puts(&address, "/jobs");
+    bh_buf_puts(&address, filter);
+    jobs_put_parameter(&address, "tenant", call->id);
+    if (!bh_buf_text(&address))
+        return;
+    bh_html_open(html, "p");
+    jobs_put_address(html, bh_buf_text(&address), text, false);
+    bh_html_close(html, "p");
+}
+
+void
+bh_panel_tenant_queue(struct bh_html *html, const struct bh_panel_call *call)
+{
+    jobs_put_table(html, call, "Jobs that run or wait", "Nothing of it runs or waits.");
+    if (bh_show_text_of(call->data, "next")[0])
+        jobs_put_tenant_link(html, call, "?active=true", "All that run or wait");
+}
+
+void
+bh_panel_tenant_ended(struct bh_html *html, const struct bh_panel_call *call)
+{
+    if (bh_json_count(bh_json_get(call->data, "items")) == 0) {
+        bh_html_element(html, "p", NULL, "No job of it has ended yet.");
+        return;
+    }
+    jobs_put_table(html, call, "Jobs that ended", "");
+    jobs_put_tenant_link(html, call, "?order=newest", "All its jobs, the newest first");
 }
 
 void

@@ -75,8 +75,12 @@ jobs_put_end(struct bh_html *html, bh_json_value job)
         bh_html_text(html, ", status ");
         bh_html_u64(html, bh_json_number(status, 0));
     }
-    if (bh_show_text_of(job, "partitions")[0])
-        bh_html_element(html, "p", "note", bh_show_text_of(job, "partitions"));
+    if (!bh_show_text_of(job, "partitions")[0])
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_show_partitions(html, job);
+    bh_html_close(html, "p");
 }
 
 static void
@@ -88,7 +92,7 @@ jobs_put_where(struct bh_html *html, bh_json_value job)
     else if (bh_json_get(job, "why") || !jobs_has_begun(job))
         jobs_put_reason(html, job);
     else
-        bh_html_text(html, bh_show_text_of(job, "partitions"));
+        bh_show_partitions(html, job);
     bh_html_close(html, "td");
 }
 

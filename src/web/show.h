@@ -51,6 +51,9 @@ void bh_show_tenant(struct bh_html *html, const char *path);
 /* By its UUID, shown short as the command line shows it. */
 void bh_show_gpu(struct bh_html *html, const char *uuid);
 
+/* Where a job is or was, "GPU-3f2a1bd7 1g.10gb@2, n2/GPU-77aa0000 whole": GPUs lead to their pages. */
+void bh_show_partitions(struct bh_html *html, bh_json_value job);
+
 /* A link to the records of the audit log with that. */
 void bh_show_search(struct bh_html *html, const char *parameter, const char *value, const char *text);
 

@@ -23,7 +23,12 @@
 #include "base/nearest.h"
 #include "base/num.h"
 
-enum { NAME_SIZE = 512, GPU_SCAN = 1000 /* rows of which a page of a GPU's jobs is made */ };
+enum {
+    NAME_SIZE = 512,
+    GPU_SCAN = 1000, /* rows of which a page of a GPU's jobs is made */
+    GPUS_SHOWN = 16,
+    UUID_SHOWN = 12 /* of a GPU's UUID in a row's `partitions` */
+};
 
 /* ---- reading rows ---- */
 
@@ -159,9 +164,48 @@ jobs_name_of(const struct bh_call *call, const char *stored, char memory[NAME_SI
     return bh_reply_slice(rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
 }
 
+/* What a job's reply borrows besides its row. */
+struct job_texts {
+    char name[NAME_SIZE];
+    const char *gpus[GPUS_SHOWN];
+};
+
+/* Whether a row names that GPU so: by the first 12 characters of its UUID. */
+static bool
+jobs_is_gpu_named(const char *uuid, const char *name, size_t length)
+{
+    return strncmp(uuid, name, length) == 0 && (length == UUID_SHOWN || uuid[length] == '\0');
+}
+
+static void
+jobs_add_gpu(const struct bh_directory *dir, const char *name, struct bh_texts *gpus)
+{
+    size_t length = strcspn(name, " ,");
+
+    for (uint32_t i = 0; i < gpus->count; i++)
+        if (jobs_is_gpu_named(gpus->items[i], name, length))
+            return;
+    for (uint32_t i = 0; i < dir->gpu_count && gpus->count < GPUS_SHOWN; i++)
+        if (jobs_is_gpu_named(dir->gpus[i].uuid, name, length)) {
+            gpus->items[gpus->count++] = dir->gpus[i].uuid;
+            return;
+        }
+}
+
+/* Each once, of "GPU-3f2a1bd7 1g.10gb@2, n2/GPU-77aa0000 whole". */
+static struct bh_texts
+jobs_gpus_of(const struct bh_directory *dir, const char *partitions, const char *gpus[GPUS_SHOWN])
+{
+    struct bh_texts texts = { gpus, 0 };
+
+    for (const char *at = partitions; at && (at = strstr(at, "GPU-")); at++)
+        jobs_add_gpu(dir, at, &texts);
+    return texts;
+}
+
 /* What a list says of a job; it borrows the row's texts. */
 static void
-jobs_fill(const struct bh_call *call, const struct bh_job_row *row, char name[NAME_SIZE],
+jobs_fill(const struct bh_call *call, const struct bh_job_row *row, struct job_texts *texts,
           struct bh_reply_job_shown *ret)
 {
     bool ended = bh_jobs_ended(row->state);
@@ -175,10 +219,11 @@ jobs_fill(const struct bh_call *call, const struct bh_job_row *row, char name[NA
         .ended_ns = row->ended_ns,
         .exit_status = row->exit_status >= 0 ? row->exit_status : BH_UNSET,
         .gang = row->gang ? row->gang : 1,
+        .gpus = jobs_gpus_of(call->dir, row->partitions, texts->gpus),
         .grade = row->grade,
         .id = row->job,
         .kind = row->kind,
-        .name = jobs_name_of(call, row->name, name),
+        .name = jobs_name_of(call, row->name, texts->name),
         .node = row->node,
         .partitions = row->partitions,
         .priority = jobs_priority_name(row->priority),
@@ -235,7 +280,7 @@ jobs_put_row(void *self, const struct bh_job_row *row)
 {
     struct jobs_page *page = self;
     struct bh_reply_job_shown job;
-    char name[NAME_SIZE];
+    struct job_texts texts;
 
     if (page->capacity == 0 || (page->gpu[0] && page->scanned++ == GPU_SCAN)) {
         page->more = true;
@@ -245,7 +290,7 @@ jobs_put_row(void *self, const struct bh_job_row *row)
     if (!jobs_is_on_gpu(page, row))
         return true;
     page->capacity--;
-    jobs_fill(page->call, row, name, &job);
+    jobs_fill(page->call, row, &texts, &job);
     job.estimated_start_ns = page->start ? jobs_estimate(page->call, row) : 0;
     job.reserved_ns = bh_reservations_of(&page->reservations, row->job);
     if (page->reasons)
@@ -478,13 +523,13 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
 {
     struct bh_reply_job_shown job;
     struct bh_reply_reason why;
-    char name[NAME_SIZE];
+    struct job_texts texts;
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find_permitted(call, &row, err);
 
     if (rc != BH_OK)
         return rc;
-    jobs_fill(call, &row, name, &job);
+    jobs_fill(call, &row, &texts, &job);
     rc = jobs_fill_whole(call, &row, &job, err);
     if (rc != BH_OK)
         return rc;

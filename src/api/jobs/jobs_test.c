@@ -120,6 +120,7 @@ static const struct {
     { "no such GPU", "gpu=GPU-nothing", CAROL, 404, "no GPU GPU-nothing" },
     { "a GPU that no job was on", "gpu=GPU-b", CAROL, 200, "{\"items\":[]}" },
     { "a GPU's, the newest first", "gpu=GPU-a&order=newest&limit=1", CAROL, 200, "\"id\":248," },
+    { "by whole UUIDs", "gpu=GPU-a&order=newest&limit=1", CAROL, 200, "\"gpus\":[\"GPU-a\"]," },
     { "the next of them", "gpu=GPU-a&order=newest&limit=1&before=248", CAROL, 200, "\"id\":10," },
     { "a tenant sees its own of them", "gpu=GPU-a&limit=1", BOB, 200, "\"id\":10," },
     { "and no others", "gpu=GPU-a", BOB, 200, "!\"id\":248," },

@@ -120,8 +120,11 @@ bh_gpu_card_put_board(struct bh_html *html, bh_json_value gpu)
     char title[TITLE_MAX];
 
     picture.partition_count = gpu_card_read_partitions(gpu, partitions, &texts);
-    snprintf(title, sizeof title, "%s, %.20s of it used", bh_show_text_of(gpu, "mode"),
-             bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+    if (bh_show_text_of(gpu, "node")[0])
+        snprintf(title, sizeof title, "%s, %.20s of it used", bh_show_text_of(gpu, "mode"),
+                 bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+    else
+        snprintf(title, sizeof title, "%s, its node is away", bh_show_text_of(gpu, "mode"));
     picture.title = title;
     bh_svg_put_gpu(html, &picture);
 }
@@ -227,8 +230,10 @@ void
 bh_gpu_card_put_sensors(struct bh_html *html, bh_json_value gpu, bh_ns now)
 {
     if (!gpu_card_is_read(gpu)) {
-        bh_html_text(html, bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
-        bh_html_text(html, " of it used, ");
+        if (bh_show_text_of(gpu, "node")[0]) { /* what an absent node's leases use is not counted as used */
+            bh_html_text(html, bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+            bh_html_text(html, " of it used, ");
+        }
         gpu_card_put_unavailable(html, gpu, "sensors");
         return;
     }

@@ -36,7 +36,7 @@ static const struct {
       "it</span> of 4 MiB</p>\n" },
     { "its node is away",
       "{\"node\":\"\",\"used\":{\"gpus\":\"2/7\"}}",
-      "<p>2/7 of it used, <span class=\"unavailable\">unavailable: sensors, as its node is away</span></p>\n" },
+      "<p><span class=\"unavailable\">unavailable: sensors, as its node is away</span></p>\n" },
     { "its driver does not answer",
       "{\"node\":\"n\",\"memory_mib\":4,\"used\":{\"gpus\":\"0\"}}",
       "<p>0 of it used, <span class=\"unavailable\">unavailable: sensors, as its driver does not answer</span></p>\n" },

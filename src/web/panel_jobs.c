@@ -89,7 +89,7 @@ jobs_put_where(struct bh_html *html, bh_json_value job)
     bh_html_open(html, "td");
     if (bh_show_number_of(job, "ended_ns"))
         jobs_put_end(html, job);
-    else if (bh_json_get(job, "why") || !jobs_has_begun(job))
+    else if (bh_json_get(job, "why") || (!jobs_has_begun(job) && !bh_show_text_of(job, "partitions")[0]))
         jobs_put_reason(html, job);
     else
         bh_show_partitions(html, job);

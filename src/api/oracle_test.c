@@ -36,7 +36,7 @@ static const struct parameter {
     { "last", NULL, NULL },
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },
     { "until", NULL, NULL },    { "verb", NULL, NULL },   { "why", NULL, NULL },
-    { "end", NULL, NULL },
+    { "end", NULL, NULL },      { "ended", NULL, NULL },
 };
 /* clang-format on */
 

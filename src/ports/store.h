@@ -71,9 +71,12 @@ struct bh_job_filter {
     uint32_t tenant_count;
     uint32_t principal_id;
     bool active_only; /* not ended */
+    bool ended_only;
     const char *state;
-    uint64_t after; /* only ids greater than this: the page's cursor */
-    uint32_t limit; /* at most this many; 0 takes 100 */
+    uint64_t after;  /* only ids greater than this: the page's cursor */
+    bool newest;     /* lists only: descending by ids, and only ids less than `before` in place of `after` */
+    uint64_t before; /* at most INT64_MAX */
+    uint32_t limit;  /* at most this many; 0 takes 100 */
 };
 
 enum bh_name_kind {

@@ -13,10 +13,11 @@ enum { BUSY_MS = 1000 };
 
 /* `ended` stands before `state` in the indexes: what is active is then a few short
  * runs in order of job numbers, see sqlite_jobs.c. */
-#define IDS(where) "SELECT job, tenant_id FROM jobs WHERE " where " ORDER BY job"
-#define COUNT(where) "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT 100000)"
-#define ALL "job > ?1"
-#define STATE "ended = ?2 AND state = ?3 AND job > ?1"
+#define IDS(where) "SELECT job, tenant_id FROM jobs WHERE " where " AND job > ?1 ORDER BY job"
+#define LAST(where) "SELECT job, tenant_id FROM jobs WHERE " where " AND job < ?1 ORDER BY job DESC"
+#define COUNT(where) "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " AND job > ?1 LIMIT 100000)"
+#define ALL "TRUE"
+#define STATE "ended = ?2 AND state = ?3"
 #define TENANT "tenant_id = ?4 AND " STATE
 #define ERASED "tenant_id = ?1 AND submitted_ns >= ?2 AND submitted_ns < ?3"
 #define PRINCIPAL "principal_id = ?4 AND " STATE
@@ -101,6 +102,10 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_IDS_STATE] = IDS(STATE),
     [BH_SQL_IDS_TENANT] = IDS(TENANT),
     [BH_SQL_IDS_PRINCIPAL] = IDS(PRINCIPAL),
+    [BH_SQL_LAST_ALL] = LAST(ALL),
+    [BH_SQL_LAST_STATE] = LAST(STATE),
+    [BH_SQL_LAST_TENANT] = LAST(TENANT),
+    [BH_SQL_LAST_PRINCIPAL] = LAST(PRINCIPAL),
     [BH_SQL_COUNT_ALL] = COUNT(ALL),
     [BH_SQL_COUNT_STATE] = COUNT(STATE),
     [BH_SQL_COUNT_TENANT] = COUNT(TENANT),

@@ -227,7 +227,7 @@ struct jobs_runs {
     struct bh_sql *reader;
     const struct bh_job_filter *filter;
     enum bh_sql_statement statement;
-    uint64_t after;
+    uint64_t bound;    /* numbers behind it, or of the last ones before it */
     uint32_t *tenants; /* the filter's, in order and each once */
     uint32_t tenant_count;
     struct state states[STATES_MAX];
@@ -237,7 +237,7 @@ struct jobs_runs {
     void *self;
 };
 
-/* Which index serves a filter; the statements for ids and for counts stand in the same
+/* Which index serves a filter; the statements for ids, for the last ids and for counts stand in the same
  * order, `first` being that for all jobs.  What a user asks about their own jobs is
  * served by the principal's index even when it is narrowed to tenants: these are mostly
  * all tenants that they may see. */
@@ -248,7 +248,7 @@ jobs_pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
         return first + (BH_SQL_IDS_PRINCIPAL - BH_SQL_IDS_ALL);
     if (filter->tenants)
         return first + (BH_SQL_IDS_TENANT - BH_SQL_IDS_ALL);
-    if (filter->active_only || filter->state)
+    if (filter->active_only || filter->ended_only || filter->state)
         return first + (BH_SQL_IDS_STATE - BH_SQL_IDS_ALL);
     return first;
 }
@@ -261,7 +261,7 @@ jobs_use_run(const struct jobs_runs *runs, const struct jobs_run *run, struct bh
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_u64(ret_use, runs->after);
+    bh_sql_put_u64(ret_use, runs->bound);
     if (!run->state)
         return BH_OK;
     bh_sql_put_u64(ret_use, run->state->ended);
@@ -314,7 +314,7 @@ jobs_find_states_of(struct jobs_runs *runs, uint64_t ended, struct bh_err *err)
 static bh_rc
 jobs_find_states(struct jobs_runs *runs, struct bh_err *err)
 {
-    bh_rc rc = jobs_find_states_of(runs, 0, err);
+    bh_rc rc = runs->filter->ended_only ? BH_OK : jobs_find_states_of(runs, 0, err);
 
     return rc == BH_OK && !runs->filter->active_only ? jobs_find_states_of(runs, 1, err) : rc;
 }
@@ -374,7 +374,8 @@ jobs_visit_runs(struct jobs_runs *runs, struct bh_err *err)
     const struct jobs_run whole = { runs->statement, NULL, 0 };
     bh_rc rc;
 
-    if (!filter->principal_id && !filter->tenants && !filter->active_only && !filter->state)
+    if (!filter->principal_id && !filter->tenants && !filter->active_only && !filter->ended_only
+        && !filter->state)
         return runs->visit(runs, &whole, runs->self, err);
     rc = jobs_find_states(runs, err);
     if (rc != BH_OK)
@@ -398,22 +399,29 @@ sqlite_jobs_is_wanted(const struct jobs_runs *runs, uint32_t tenant)
            || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant, jobs_compare_tenants);
 }
 
-/* ---- a page: the smallest numbers of all runs ---- */
+/* ---- a page: the smallest numbers of all runs, or the largest ---- */
 
 struct sqlite_jobs_page {
     uint64_t jobs[PAGE_MAX];
     uint32_t count, limit;
+    bool newest;
 };
 
-/* Keep `job` among the smallest; false when it, and so all after it, are too large. */
+static bool
+jobs_page_is_behind(const struct sqlite_jobs_page *page, uint64_t job, uint64_t other)
+{
+    return page->newest ? job < other : job > other;
+}
+
+/* Keep `job` among the first; false when it, and so all after it in its run, come behind them. */
 static bool
 jobs_page_add(struct sqlite_jobs_page *page, uint64_t job)
 {
     uint32_t at = page->count;
 
-    if (page->count == page->limit && job >= page->jobs[page->count - 1])
+    if (page->count == page->limit && !jobs_page_is_behind(page, page->jobs[page->count - 1], job))
         return false;
-    while (at > 0 && page->jobs[at - 1] > job)
+    while (at > 0 && jobs_page_is_behind(page, page->jobs[at - 1], job))
         at--;
     if (page->count < page->limit)
         page->count++;
@@ -438,14 +446,14 @@ jobs_merge_run(const struct jobs_runs *runs, const struct jobs_run *run, void *s
 }
 
 static bh_rc
-jobs_find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t after,
+jobs_find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t bound,
                struct sqlite_jobs_page *page, struct bh_err *err)
 {
     struct jobs_runs runs = {
         .reader = reader,
         .filter = filter,
-        .statement = jobs_pick_index(filter, BH_SQL_IDS_ALL),
-        .after = after,
+        .statement = jobs_pick_index(filter, filter->newest ? BH_SQL_LAST_ALL : BH_SQL_IDS_ALL),
+        .bound = bound,
         .visit = jobs_merge_run,
         .self = page,
     };
@@ -461,19 +469,20 @@ bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink 
     BH_AUTO(jobs_walk_end)
     struct job_walk walk = { .store = self, .sink = sink, .self = sink_self, .more = true };
     uint32_t left = filter->limit ? filter->limit : LIMIT_DEFAULT;
-    uint64_t after = filter->after;
+    uint64_t bound = filter->newest ? filter->before : filter->after;
     bh_rc rc = jobs_walk_begin(&walk, err);
 
-    while (rc == BH_OK && walk.more && left > 0 && after < INT64_MAX) {
-        struct sqlite_jobs_page page = { .limit = left < PAGE_MAX ? left : PAGE_MAX };
+    while (rc == BH_OK && walk.more && left > 0 && (filter->newest || bound < INT64_MAX)) {
+        struct sqlite_jobs_page page = { .limit = left < PAGE_MAX ? left : PAGE_MAX,
+                                         .newest = filter->newest };
 
-        rc = jobs_find_page(walk.reader, filter, after, &page, err);
+        rc = jobs_find_page(walk.reader, filter, bound, &page, err);
         for (uint32_t i = 0; rc == BH_OK && walk.more && i < page.count; i++)
             rc = jobs_walk_show(&walk, page.jobs[i], err);
         if (rc != BH_OK || page.count < page.limit)
             return rc;
         left -= page.count;
-        after = page.jobs[page.count - 1];
+        bound = page.jobs[page.count - 1];
     }
     return rc;
 }
@@ -524,7 +533,7 @@ bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *r
     struct jobs_runs runs = {
         .filter = filter,
         .statement = jobs_pick_index(filter, filtered ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
-        .after = filter->after,
+        .bound = filter->after,
         .visit = filtered ? jobs_count_wanted : jobs_count_run,
         .self = &count,
     };

@@ -120,8 +120,11 @@ bh_gpu_card_put_board(struct bh_html *html, bh_json_value gpu)
     char title[TITLE_MAX];
 
     picture.partition_count = gpu_card_read_partitions(gpu, partitions, &texts);
-    snprintf(title, sizeof title, "%s, %.20s of it used", bh_show_text_of(gpu, "mode"),
-             bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+    if (bh_show_text_of(gpu, "node")[0])
+        snprintf(title, sizeof title, "%s, %.20s of it used", bh_show_text_of(gpu, "mode"),
+                 bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+    else
+        snprintf(title, sizeof title, "%s, its node is away", bh_show_text_of(gpu, "mode"));
     picture.title = title;
     bh_svg_put_gpu(html, &picture);
 }
@@ -149,44 +152,98 @@ bh_gpu_card_put_states(struct bh_html *html, bh_json_value gpu)
         bh_show_state(html, "unmanaged");
 }
 
+const char *
+bh_gpu_card_why_unknown(bh_json_value gpu)
+{
+    if (!bh_show_text_of(gpu, "node")[0])
+        return "its node is away";
+    if (!bh_json_get(gpu, "sampled_ns"))
+        return "its driver does not answer";
+    return "its driver does not give it";
+}
+
 static const char *
 gpu_card_why_silent(bh_json_value gpu)
 {
-    if (!bh_show_text_of(gpu, "node")[0])
-        return "sensors, as its node is away";
-    if (bh_json_get(gpu, "memory_mib"))
-        return "sensors, as others hold partitions of it";
-    return "sensors, as there is no sample yet";
+    if (bh_show_truth_of(gpu, "sensors_withheld"))
+        return "others hold partitions of it";
+    return bh_gpu_card_why_unknown(gpu);
 }
 
-void
-bh_gpu_card_put_sensors(struct bh_html *html, bh_json_value gpu)
+static void
+gpu_card_put_unavailable(struct bh_html *html, bh_json_value gpu, const char *what)
 {
-    char text[96];
+    char text[TITLE_MAX];
 
-    if (!bh_json_get(gpu, "temperature_c")) {
-        snprintf(text, sizeof text, "%.20s of it used, ", bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
-        bh_html_text(html, text);
-        bh_show_unavailable(html, gpu_card_why_silent(gpu));
+    snprintf(text, sizeof text, "%s, as %s", what, gpu_card_why_silent(gpu));
+    bh_show_unavailable(html, text);
+}
+
+/* "87 % busy, 32 \xc2\xb0C, 105 W, ". */
+static void
+gpu_card_put_figures(struct bh_html *html, bh_json_value gpu)
+{
+    static const struct {
+        const char *member, *name, *unit;
+        uint64_t divisor;
+    } figures[] = { { "utilisation", "busy", " % busy", 1 },
+                    { "temperature_c", "temperature",
+                      " \xc2\xb0"
+                      "C",
+                      1 },
+                    { "power_mw", "power", " W", 1000 } };
+    bool mig = strcmp(bh_show_text_of(gpu, "mode"), "mig") == 0; /* a MIG GPU is busy by its instances */
+
+    for (size_t i = mig; i < BH_COUNT(figures); i++) {
+        if (bh_json_get(gpu, figures[i].member)) {
+            bh_html_u64(html, bh_show_number_of(gpu, figures[i].member) / figures[i].divisor);
+            bh_html_text(html, figures[i].unit);
+        } else {
+            gpu_card_put_unavailable(html, gpu, figures[i].name);
+        }
+        bh_html_text(html, ", ");
+    }
+}
+
+static void
+gpu_card_put_memory(struct bh_html *html, bh_json_value gpu)
+{
+    if (bh_json_get(gpu, "memory_used_mib"))
+        bh_show_mib(html, bh_show_number_of(gpu, "memory_used_mib"));
+    else
+        gpu_card_put_unavailable(html, gpu, "memory used");
+    if (!bh_json_get(gpu, "memory_mib"))
         return;
-    }
-    if (bh_json_get(gpu, "utilisation")) {
-        bh_html_u64(html, bh_show_number_of(gpu, "utilisation"));
-        bh_html_text(html, " % busy, ");
-    }
-    snprintf(text, sizeof text,
-             "%llu \xc2\xb0"
-             "C, %llu W, ",
-             (unsigned long long)bh_show_number_of(gpu, "temperature_c"),
-             (unsigned long long)bh_show_number_of(gpu, "power_mw") / 1000);
-    bh_html_text(html, text);
-    bh_show_mib(html, bh_show_number_of(gpu, "memory_used_mib"));
     bh_html_text(html, " of ");
     bh_show_mib(html, bh_show_number_of(gpu, "memory_mib"));
 }
 
+/* Whether the driver says anything of what runs on it. */
+static bool
+gpu_card_is_read(bh_json_value gpu)
+{
+    return bh_json_get(gpu, "temperature_c") || bh_json_get(gpu, "power_mw")
+           || bh_json_get(gpu, "memory_used_mib");
+}
+
 void
-bh_gpu_card_put(struct bh_html *html, bh_json_value gpu)
+bh_gpu_card_put_sensors(struct bh_html *html, bh_json_value gpu, bh_ns now)
+{
+    if (!gpu_card_is_read(gpu)) {
+        if (bh_show_text_of(gpu, "node")[0]) { /* what an absent node's leases use is not counted as used */
+            bh_html_text(html, bh_show_text_of(bh_json_get(gpu, "used"), "gpus"));
+            bh_html_text(html, " of it used, ");
+        }
+        gpu_card_put_unavailable(html, gpu, "sensors");
+        return;
+    }
+    gpu_card_put_figures(html, gpu);
+    gpu_card_put_memory(html, gpu);
+    bh_show_age(html, bh_show_number_of(gpu, "sampled_ns"), now);
+}
+
+void
+bh_gpu_card_put(struct bh_html *html, bh_json_value gpu, bh_ns now)
 {
     const char *uuid = bh_show_text_of(gpu, "uuid");
     char name[32];
@@ -203,7 +260,7 @@ bh_gpu_card_put(struct bh_html *html, bh_json_value gpu)
     bh_gpu_card_put_board(html, gpu);
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "note");
-    bh_gpu_card_put_sensors(html, gpu);
+    bh_gpu_card_put_sensors(html, gpu, now);
     bh_html_close(html, "p");
     bh_html_close(html, "article");
 }

@@ -2,6 +2,7 @@
 #define BH_WEB_GPU_CARD_H
 
 #include "base/json.h"
+#include "base/time.h"
 #include "web/html.h"
 
 /* A GPU as the API shows it: its board with the partitions where they lie, and what is to be known at once.
@@ -25,11 +26,14 @@ void bh_gpu_card_put_board(struct bh_html *html, bh_json_value gpu);
 /* Health, fence and cordon, where they are not as they should be: words in their colors. */
 void bh_gpu_card_put_states(struct bh_html *html, bh_json_value gpu);
 
-/* Sensors in a line, or why there are none. */
-void bh_gpu_card_put_sensors(struct bh_html *html, bh_json_value gpu);
+/* Why the API has no figure of its driver, of those that do not depend on who holds partitions. */
+const char *bh_gpu_card_why_unknown(bh_json_value gpu);
+
+/* Sensors in a line; of each that is not known, why; of old ones, of when they are. */
+void bh_gpu_card_put_sensors(struct bh_html *html, bh_json_value gpu, bh_ns now);
 
 /* All of it in an <article>, named by its number on its node. */
-void bh_gpu_card_put(struct bh_html *html, bh_json_value gpu);
+void bh_gpu_card_put(struct bh_html *html, bh_json_value gpu, bh_ns now);
 
 /* Which tenant has which color, of those that hold partitions of `gpus`; nothing where none does. */
 void bh_gpu_card_put_legend(struct bh_html *html, bh_json_value gpus);

@@ -15,8 +15,14 @@ paging_put_parameter(struct bh_buf *address, const char *name, const char *value
     bh_form_put_encoded(address, value);
 }
 
+static const char *
+paging_cursor_of(const struct bh_page *page)
+{
+    return strcmp(bh_page_field(page, "order"), "newest") == 0 ? "before" : "after";
+}
+
 const char *
-bh_paging_address(const struct bh_paging *paging, const struct bh_page *page, const char *after)
+bh_paging_address(const struct bh_paging *paging, const struct bh_page *page, const char *next)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
     const char *text = NULL;
@@ -24,7 +30,7 @@ bh_paging_address(const struct bh_paging *paging, const struct bh_page *page, co
     bh_buf_puts(&address, paging->path);
     for (const char *const *name = paging->filters; *name; name++)
         paging_put_parameter(&address, *name, bh_page_field(page, *name));
-    paging_put_parameter(&address, "after", after);
+    paging_put_parameter(&address, paging_cursor_of(page), next);
     if (bh_buf_text(&address))
         text = bh_arena_strdup(page->request->arena, bh_buf_text(&address));
     return text ? text : paging->path;
@@ -42,9 +48,19 @@ bh_paging_put_link(struct bh_html *html, const char *address, const char *text, 
 }
 
 void
-bh_paging_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_paging *paging)
+bh_paging_put_links(struct bh_html *html, const struct bh_panel_call *call, const struct bh_paging *paging)
 {
     const char *next = bh_show_text_of(call->data, "next");
+
+    if (bh_page_field(call->page, paging_cursor_of(call->page))[0])
+        bh_paging_put_link(html, bh_paging_address(paging, call->page, ""), "First page", false);
+    if (next[0])
+        bh_paging_put_link(html, bh_paging_address(paging, call->page, next), "Next page", false);
+}
+
+void
+bh_paging_put(struct bh_html *html, const struct bh_panel_call *call, const struct bh_paging *paging)
+{
     uint64_t total = bh_show_number_of(call->data, "total");
 
     bh_html_open(html, "p");
@@ -56,9 +72,6 @@ bh_paging_put(struct bh_html *html, const struct bh_panel_call *call, const stru
     bh_html_text(html, " in all, ");
     bh_html_text(html, paging->order);
     bh_html_close(html, "span");
-    if (bh_page_field(call->page, "after")[0])
-        bh_paging_put_link(html, bh_paging_address(paging, call->page, ""), "First page", false);
-    if (next[0])
-        bh_paging_put_link(html, bh_paging_address(paging, call->page, next), "Next page", false);
+    bh_paging_put_links(html, call, paging);
     bh_html_close(html, "p");
 }

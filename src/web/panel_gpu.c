@@ -32,8 +32,44 @@ gpu_put_size(struct bh_html *html, bh_json_value partition)
     bh_html_close(html, "td");
 }
 
+/* Parts of 10,000 as percent. */
 static void
-gpu_put_partition(struct bh_html *html, bh_json_value row)
+gpu_put_percent(struct bh_html *html, bh_json_value partition, const char *member, const char *word)
+{
+    if (!bh_json_get(partition, member))
+        return;
+    bh_html_u64(html, (bh_show_number_of(partition, member) + 50) / 100);
+    bh_html_text(html, word);
+}
+
+static const char *
+gpu_why_no_activity(bh_json_value gpu, bh_json_value partition)
+{
+    if (bh_show_text_of(partition, "share_mode")[0])
+        return "the driver does not measure shares apart; its job's page has what it measures itself";
+    return bh_gpu_card_why_unknown(gpu);
+}
+
+/* "26 % busy, 43 % of its SMs, 9.8 GiB used". */
+static void
+gpu_put_activity(struct bh_html *html, bh_json_value gpu, bh_json_value partition)
+{
+    bool busy = bh_json_get(partition, "busy_bp"), used = bh_json_get(partition, "memory_used_mib");
+
+    bh_html_open(html, "td");
+    gpu_put_percent(html, partition, "busy_bp", " % busy, ");
+    gpu_put_percent(html, partition, "sm_bp", " % of its SMs, ");
+    if (used) {
+        bh_show_mib(html, bh_show_number_of(partition, "memory_used_mib"));
+        bh_html_text(html, busy ? " used" : " used, ");
+    }
+    if (!busy || !used)
+        bh_show_unavailable(html, gpu_why_no_activity(gpu, partition));
+    bh_html_close(html, "td");
+}
+
+static void
+gpu_put_partition(struct bh_html *html, bh_json_value gpu, bh_json_value row)
 {
     bool placed = bh_show_number_of(row, "units") > 0;
 
@@ -55,13 +91,15 @@ gpu_put_partition(struct bh_html *html, bh_json_value row)
     if (bh_show_text_of(row, "tenant")[0])
         bh_show_tenant(html, bh_show_text_of(row, "tenant"));
     bh_html_close(html, "td");
+    gpu_put_activity(html, gpu, row);
     bh_html_close(html, "tr");
 }
 
 static void
 gpu_put_partitions(struct bh_html *html, bh_json_value gpu)
 {
-    static const char *const columns[] = { "Partition", "At", "Size", "State", "Job", "Tenant", NULL };
+    static const char *const columns[] = { "Partition", "At",     "Size",     "State",
+                                           "Job",       "Tenant", "Activity", NULL };
     struct bh_gpu_order order;
 
     bh_gpu_card_order(gpu, &order);
@@ -71,7 +109,7 @@ gpu_put_partitions(struct bh_html *html, bh_json_value gpu)
     }
     bh_show_table(html, "Partitions", columns);
     for (uint32_t i = 0; i < order.count; i++)
-        gpu_put_partition(html, order.rows[i]);
+        gpu_put_partition(html, gpu, order.rows[i]);
     bh_show_table_end(html);
 }
 
@@ -158,25 +196,41 @@ gpu_put_cordon(struct bh_html *html, bh_json_value gpu)
 }
 
 static void
+gpu_put_product(struct bh_html *html, bh_json_value gpu)
+{
+    const char *product = bh_show_text_of(gpu, bh_show_text_of(gpu, "product")[0] ? "product" : "model");
+
+    bh_show_fact_begin(html, "Product");
+    if (product[0])
+        bh_html_text(html, product);
+    else
+        bh_show_unavailable(html, bh_gpu_card_why_unknown(gpu));
+    bh_show_fact_end(html);
+}
+
+static void
 gpu_put_place(struct bh_html *html, bh_json_value gpu)
 {
+    const char *node = bh_show_text_of(gpu, "node");
     char text[TEXT_MAX];
 
     bh_show_fact_begin(html, "Node");
-    bh_show_link(html, "/nodes/", bh_show_text_of(gpu, "node"), bh_show_text_of(gpu, "node"));
+    if (node[0])
+        bh_show_link(html, "/nodes/", node, node);
+    else
+        bh_show_unavailable(html, bh_gpu_card_why_unknown(gpu));
     bh_show_fact_end(html);
     snprintf(text, sizeof text, "%llu", (unsigned long long)bh_show_number_of(gpu, "index"));
     if (bh_json_get(gpu, "index"))
         bh_show_fact(html, "Number", text);
-    bh_show_fact(html, "Product",
-                 bh_show_text_of(gpu, bh_show_text_of(gpu, "product")[0] ? "product" : "model"));
+    gpu_put_product(html, gpu);
     if (bh_show_text_of(gpu, "pci")[0])
         bh_show_fact(html, "PCI", bh_show_text_of(gpu, "pci"));
     bh_show_fact_begin(html, "NUMA node");
     if (bh_json_get(gpu, "numa"))
         bh_html_u64(html, bh_show_number_of(gpu, "numa"));
     else
-        bh_show_unavailable(html, "its node does not know");
+        bh_show_unavailable(html, node[0] ? "its node does not know" : bh_gpu_card_why_unknown(gpu));
     bh_show_fact_end(html);
     if (bh_show_number_of(gpu, "link")) {
         snprintf(text, sizeof text, "domain %llu", (unsigned long long)bh_show_number_of(gpu, "link"));
@@ -185,7 +239,7 @@ gpu_put_place(struct bh_html *html, bh_json_value gpu)
 }
 
 static void
-gpu_put_amounts(struct bh_html *html, bh_json_value gpu)
+gpu_put_amounts(struct bh_html *html, bh_json_value gpu, bh_ns now)
 {
     static const struct {
         const char *member, *name;
@@ -199,13 +253,13 @@ gpu_put_amounts(struct bh_html *html, bh_json_value gpu)
             bh_show_fact(html, amounts[i].name, gpus);
     }
     bh_show_fact_begin(html, "Sensors");
-    bh_gpu_card_put_sensors(html, gpu);
+    bh_gpu_card_put_sensors(html, gpu, now);
     bh_show_fact_end(html);
     bh_show_fact_begin(html, "ECC errors, uncorrected");
     if (bh_json_get(gpu, "ecc_uncorrected"))
         bh_html_u64(html, bh_show_number_of(gpu, "ecc_uncorrected"));
     else
-        bh_show_unavailable(html, "no sample yet");
+        bh_show_unavailable(html, bh_gpu_card_why_unknown(gpu));
     bh_show_fact_end(html);
 }
 
@@ -225,7 +279,7 @@ bh_panel_gpu(struct bh_html *html, const struct bh_panel_call *call)
     gpu_put_health(html, call->data);
     gpu_put_cordon(html, call->data);
     gpu_put_place(html, call->data);
-    gpu_put_amounts(html, call->data);
+    gpu_put_amounts(html, call->data, call->now);
     bh_html_close(html, "dl");
     bh_hold_form_put(
         html, call,
@@ -311,6 +365,104 @@ bh_panel_gpu_receipts(struct bh_html *html, const struct bh_panel_call *call)
     for (size_t i = bh_json_count(list); i > 0; i--)
         gpu_put_receipt(html, bh_json_at(list, i - 1));
     bh_show_table_end(html);
+}
+
+/* ---- leases ---- */
+
+/* The job's partitions on this GPU, of "GPU-3f2a1bd7 1g.10gb@2, GPU-77aa0000 whole". */
+static void
+gpu_put_leased(struct bh_html *html, const char *partitions, const char *uuid)
+{
+    enum { UUID_SHOWN = 12 }; /* as lists of jobs name GPUs */
+    bool first = true;
+
+    bh_html_open(html, "td");
+    while (*partitions) {
+        size_t length = strcspn(partitions, ",");
+        const char *gpu = strstr(partitions, "GPU-");
+
+        if (gpu && gpu < partitions + length && strncmp(gpu, uuid, UUID_SHOWN) == 0) {
+            char text[TEXT_MAX];
+            size_t named = (size_t)(gpu - partitions) + strcspn(gpu, " ,");
+
+            snprintf(text, sizeof text, "%s%.*s", first ? "" : ", ", (int)(length - named - (named < length)),
+                     partitions + named + (named < length));
+            bh_html_text(html, text);
+            first = false;
+        }
+        partitions += length + (partitions[length] == ',');
+    }
+    bh_html_close(html, "td");
+}
+
+static void
+gpu_put_moment(struct bh_html *html, bh_json_value job, const char *member, const char *otherwise)
+{
+    bh_html_open(html, "td");
+    if (bh_show_number_of(job, member))
+        bh_show_time(html, bh_show_number_of(job, member));
+    else
+        bh_html_text(html, otherwise);
+    bh_html_close(html, "td");
+}
+
+static void
+gpu_put_lease(struct bh_html *html, bh_json_value job, const char *uuid)
+{
+    bh_html_open(html, "tr");
+    bh_html_open(html, "td");
+    bh_show_job(html, bh_show_number_of(job, "id"));
+    bh_html_close(html, "td");
+    bh_html_open(html, "td");
+    bh_show_tenant(html, bh_show_text_of(job, "tenant"));
+    bh_html_close(html, "td");
+    bh_show_cell(html, bh_show_text_of(job, "user"));
+    gpu_put_leased(html, bh_show_text_of(job, "partitions"), uuid);
+    gpu_put_moment(html, job, "started_ns", "has not begun");
+    gpu_put_moment(html, job, "ended_ns", "still does");
+    bh_html_open(html, "td");
+    bh_show_state(html, bh_show_text_of(job, "state"));
+    bh_html_close(html, "td");
+    bh_html_close(html, "tr");
+}
+
+static void
+gpu_put_all_leases(struct bh_html *html, const char *uuid)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = 256 };
+
+    bh_buf_puts(&address, "/jobs?order=newest&gpu=");
+    bh_form_put_encoded(&address, uuid);
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_text(html, "A job is here by its last run; earlier ones are in its records. ");
+    if (bh_buf_text(&address)) {
+        bh_html_open(html, "a");
+        bh_html_attr(html, "href", bh_buf_text(&address));
+        bh_html_text(html, "All of them");
+        bh_html_close(html, "a");
+    }
+    bh_html_close(html, "p");
+}
+
+void
+bh_panel_gpu_leases(struct bh_html *html, const struct bh_panel_call *call)
+{
+    static const char *const columns[] = {
+        "Job", "Tenant", "User", "Partition", "From", "To", "State", NULL
+    };
+    bh_json_value list = bh_json_get(call->data, "items");
+
+    if (bh_json_count(list) == 0) {
+        bh_html_element(html, "p", NULL,
+                        "Of the last 1,000 jobs that you may see none has held a partition of it.");
+        return;
+    }
+    bh_show_table(html, "Leases", columns);
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        gpu_put_lease(html, bh_json_at(list, i), call->id);
+    bh_show_table_end(html);
+    gpu_put_all_leases(html, call->id);
 }
 
 /* ---- records ---- */

@@ -22,7 +22,7 @@ gpus_is_first_of_node(bh_json_value list, size_t at)
 }
 
 static void
-gpus_put_node(struct bh_html *html, bh_json_value list, const char *node)
+gpus_put_node(struct bh_html *html, bh_json_value list, const char *node, bh_ns now)
 {
     bh_html_open(html, "h3");
     if (node[0])
@@ -34,7 +34,7 @@ gpus_put_node(struct bh_html *html, bh_json_value list, const char *node)
     bh_html_attr(html, "class", "cards");
     for (size_t i = 0; i < bh_json_count(list); i++)
         if (strcmp(gpus_node_at(list, i), node) == 0)
-            bh_gpu_card_put(html, bh_json_at(list, i));
+            bh_gpu_card_put(html, bh_json_at(list, i), now);
     bh_html_close(html, "div");
 }
 
@@ -53,7 +53,7 @@ bh_panel_gpus(struct bh_html *html, const struct bh_panel_call *call)
     bh_gpu_card_put_legend(html, list);
     for (size_t i = 0; i < bh_json_count(list); i++)
         if (gpus_is_first_of_node(list, i))
-            gpus_put_node(html, list, gpus_node_at(list, i));
+            gpus_put_node(html, list, gpus_node_at(list, i), call->now);
 }
 
 void
@@ -69,6 +69,6 @@ bh_panel_node_gpus(struct bh_html *html, const struct bh_panel_call *call)
     bh_html_open(html, "div");
     bh_html_attr(html, "class", "cards");
     for (size_t i = 0; i < bh_json_count(list); i++)
-        bh_gpu_card_put(html, bh_json_at(list, i));
+        bh_gpu_card_put(html, bh_json_at(list, i), call->now);
     bh_html_close(html, "div");
 }

@@ -78,6 +78,8 @@ job_put_limits(struct bh_html *html, bh_json_value job)
         bh_show_fact_end(html);
     }
     bh_show_fact(html, "When preempted", bh_show_text_of(job, "contract"));
+    if (bh_show_text_of(job, "checkpoint_signal")[0])
+        bh_show_fact(html, "Asked for a checkpoint by", bh_show_text_of(job, "checkpoint_signal"));
     if (bh_show_number_of(job, "restarts"))
         job_put_number(html, "Queued again", bh_show_number_of(job, "restarts"));
 }
@@ -418,7 +420,7 @@ bh_panel_members(struct bh_html *html, const struct bh_panel_call *call)
     } else if (was[0]) {
         bh_html_open(html, "p");
         bh_html_text(html, "It has no member any more. The first had ");
-        bh_html_text(html, was);
+        bh_show_partitions(html, call->data);
         bh_html_text(html, " on ");
         bh_show_link(html, "/nodes/", bh_show_text_of(call->data, "node"),
                      bh_show_text_of(call->data, "node"));

@@ -22,17 +22,24 @@ jobs_put_when(struct bh_html *html, bh_json_value job)
     bh_ns ended = bh_show_number_of(job, "ended_ns");
 
     bh_html_open(html, "td");
-    if (ended && begun) {
-        bh_html_text(html, "ran ");
-        bh_show_span(html, ended > begun ? ended - begun : 0);
+    if (ended) {
+        bh_html_text(html, "ended ");
+        bh_show_time(html, ended);
     } else if (begun) {
         bh_html_text(html, "since ");
         bh_show_time(html, begun);
     } else if (start) {
         bh_html_text(html, "about ");
         bh_show_about(html, start);
-    } else if (!ended) {
+    } else {
         bh_html_text(html, "not known");
+    }
+    if (ended && begun) {
+        bh_html_open(html, "p");
+        bh_html_attr(html, "class", "note");
+        bh_html_text(html, "ran ");
+        bh_show_span(html, ended > begun ? ended - begun : 0);
+        bh_html_close(html, "p");
     }
     bh_html_close(html, "td");
 }
@@ -77,7 +84,12 @@ jobs_put_end(struct bh_html *html, bh_json_value job, enum jobs_detail detail)
         bh_html_text(html, ", status ");
         bh_html_u64(html, bh_json_number(status, 0));
     }
-    jobs_put_note(html, detail, bh_show_text_of(job, "partitions"));
+    if (detail == JOBS_BRIEF || !bh_show_text_of(job, "partitions")[0])
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_show_partitions(html, job);
+    bh_html_close(html, "p");
 }
 
 static void
@@ -86,10 +98,10 @@ jobs_put_where(struct bh_html *html, bh_json_value job, enum jobs_detail detail)
     bh_html_open(html, "td");
     if (bh_show_number_of(job, "ended_ns"))
         jobs_put_end(html, job, detail);
-    else if (bh_json_get(job, "why") || !jobs_has_begun(job))
+    else if (bh_json_get(job, "why") || (!jobs_has_begun(job) && !bh_show_text_of(job, "partitions")[0]))
         jobs_put_reason(html, job, detail);
     else
-        bh_html_text(html, bh_show_text_of(job, "partitions"));
+        bh_show_partitions(html, job);
     bh_html_close(html, "td");
 }
 
@@ -144,12 +156,15 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const str
         jobs_put_empty(html, shown->empty);
         return;
     }
+    bh_html_open(html, "div");
+    bh_html_attr(html, "class", "joblist");
     bh_show_table(html, shown->caption, columns);
     for (size_t i = 0; i < bh_json_count(list); i++) {
         jobs_put_row(html, bh_json_at(list, i), shown->detail);
         coded = coded || jobs_is_coded(bh_json_at(list, i));
     }
     bh_show_table_end(html);
+    bh_html_close(html, "div");
     if (coded)
         jobs_put_note(html, shown->detail,
                       "The first 50 jobs that wait have the reason as a sentence, the others its code: a "
@@ -160,7 +175,7 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const str
 
 static const struct bh_paging jobs_paging = {
     .path = "/jobs",
-    .filters = (const char *const[]){ "active", "mine", "state", "tenant", NULL },
+    .filters = (const char *const[]){ "active", "ended", "gpu", "mine", "order", "state", "tenant", NULL },
     .one = "job",
     .many = "jobs",
     .order = "by number",
@@ -177,7 +192,8 @@ jobs_put_shortcuts(struct bh_html *html, const struct bh_page *page)
                       { "/jobs?active=true&mine=true", "Mine" },
                       { "/jobs?state=running", "Running" },
                       { "/jobs?state=pending", "Pending" },
-                      { "/jobs?state=failed", "Failed" } };
+                      { "/jobs?state=failed", "Failed" },
+                      { "/jobs?ended=true&order=newest", "Ended, the newest first" } };
     const char *here = bh_paging_address(&jobs_paging, page, "");
 
     bh_html_open(html, "div");
@@ -194,7 +210,12 @@ jobs_put_filter(struct bh_html *html, const struct bh_page *page)
     static const char *const states[] = { "pending",  "starting", "running",   "suspending", "suspended",
                                           "resuming", "stopping", "completed", "failed",     "cancelled" };
 
+    static const char *const kept[] = { "ended", "gpu", "order" }; /* of the link that led here */
+
     bh_frame_search(html, "/jobs");
+    for (size_t i = 0; i < BH_COUNT(kept); i++)
+        if (bh_page_field(page, kept[i])[0])
+            bh_frame_hidden(html, kept[i], bh_page_field(page, kept[i]));
     bh_html_open(html, "div");
     bh_frame_select(html, &(struct bh_select){ .id = "filter-state",
                                                .label = "State",
@@ -224,31 +245,28 @@ jobs_put_filter(struct bh_html *html, const struct bh_page *page)
     bh_html_close(html, "form");
 }
 
-<<<<<<< HEAD
-void
-bh_panel_queue(struct bh_html *html, const struct bh_panel_call *call)
-{
-    jobs_put_table(html, call, "Jobs that run or wait", "Nothing runs and nothing waits.");
-    if (bh_show_text_of(call->data, "next")[0])
-        bh_paging_put_link(html, "/jobs?active=true", "All that run or wait", false);
-=======
+/* Of a GPU the API looks at so many jobs and does not count. */
 static void
-jobs_put_pages(struct bh_html *html, const struct bh_panel_call *call)
+jobs_put_gpu_pages(struct bh_html *html, const struct bh_panel_call *call)
 {
-    const char *next = bh_show_text_of(call->data, "next");
-    uint64_t total = bh_show_number_of(call->data, "total");
-
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "shortcuts");
     bh_html_open(html, "span");
-    bh_html_u64(html, total);
-    bh_html_text(html, total == 1 ? " job in all, by number" : " jobs in all, by number");
+    bh_html_text(html, "Those among the next 1,000 jobs that hold a partition of ");
+    bh_show_gpu(html, bh_page_field(call->page, "gpu"));
+    bh_html_text(html, ", or did in their last run");
     bh_html_close(html, "span");
-    if (bh_page_field(call->page, "after")[0])
-        jobs_put_address(html, jobs_address(call->page, ""), "First page", false);
-    if (next[0])
-        jobs_put_address(html, jobs_address(call->page, next), "Next page", false);
+    bh_paging_put_links(html, call, &jobs_paging);
     bh_html_close(html, "p");
+}
+
+static void
+jobs_put_pages(struct bh_html *html, const struct bh_panel_call *call)
+{
+    if (bh_json_get(call->data, "total"))
+        bh_paging_put(html, call, &jobs_paging);
+    else
+        jobs_put_gpu_pages(html, call);
 }
 
 static void
@@ -257,7 +275,46 @@ jobs_put_queue(struct bh_html *html, const struct bh_panel_call *call, enum jobs
     jobs_put_table(html, call,
                    &(struct jobs_list){ "Jobs that run or wait", "Nothing runs and nothing waits.", detail });
     if (bh_show_text_of(call->data, "next")[0])
-        jobs_put_address(html, "/jobs?active=true", "All that run or wait", false);
+        bh_paging_put_link(html, "/jobs?active=true", "All that run or wait", false);
+}
+
+/* ---- of one tenant ---- */
+
+/* A list of the tenant's jobs and of those below it. */
+static void
+jobs_put_tenant_link(struct bh_html *html, const struct bh_panel_call *call, const char *filter,
+                     const char *text)
+{
+    BH_AUTO(bh_buf_fini) struct bh_buf address = { .max = BH_FORM_BYTES_MAX };
+
+    bh_buf_puts(&address, "/jobs");
+    bh_buf_puts(&address, filter);
+    bh_buf_puts(&address, "&tenant=");
+    bh_form_put_encoded(&address, call->id);
+    if (!bh_buf_text(&address))
+        return;
+    bh_html_open(html, "p");
+    bh_paging_put_link(html, bh_buf_text(&address), text, false);
+    bh_html_close(html, "p");
+}
+
+void
+bh_panel_tenant_queue(struct bh_html *html, const struct bh_panel_call *call)
+{
+    jobs_put_table(html, call, "Jobs that run or wait", "Nothing of it runs or waits.");
+    if (bh_show_text_of(call->data, "next")[0])
+        jobs_put_tenant_link(html, call, "?active=true", "All that run or wait");
+}
+
+void
+bh_panel_tenant_ended(struct bh_html *html, const struct bh_panel_call *call)
+{
+    if (bh_json_count(bh_json_get(call->data, "items")) == 0) {
+        bh_html_element(html, "p", NULL, "No job of it has ended yet.");
+        return;
+    }
+    jobs_put_table(html, call, "Jobs that ended", "");
+    jobs_put_tenant_link(html, call, "?order=newest", "All its jobs, the newest first");
 }
 
 void
@@ -270,7 +327,6 @@ void
 bh_panel_site_queue(struct bh_html *html, const struct bh_panel_call *call)
 {
     jobs_put_queue(html, call, JOBS_BRIEF);
->>>>>>> core
 }
 
 void
@@ -278,11 +334,6 @@ bh_panel_jobs(struct bh_html *html, const struct bh_panel_call *call)
 {
     jobs_put_shortcuts(html, call->page);
     jobs_put_filter(html, call->page);
-<<<<<<< HEAD
-    jobs_put_table(html, call, "Jobs", "No job fits.");
-    bh_paging_put(html, call, &jobs_paging);
-=======
     jobs_put_table(html, call, &(struct jobs_list){ "Jobs", "No job fits.", JOBS_FULL });
     jobs_put_pages(html, call);
->>>>>>> core
 }

@@ -86,7 +86,10 @@ layouts_put_row(struct bh_html *html, bh_json_value row)
     bh_show_gpu(html, bh_show_text_of(row, "gpu"));
     bh_html_close(html, "td");
     bh_html_open(html, "td");
-    bh_show_link(html, "/nodes/", bh_show_text_of(row, "node"), bh_show_text_of(row, "node"));
+    if (bh_show_text_of(row, "node")[0])
+        bh_show_link(html, "/nodes/", bh_show_text_of(row, "node"), bh_show_text_of(row, "node"));
+    else
+        bh_show_unavailable(html, "its node is away");
     bh_html_close(html, "td");
     layouts_put_texts(html, bh_json_get(row, "declared"), "nothing");
     layouts_put_texts(html, bh_json_get(row, "layout"), "nothing");

@@ -11,12 +11,13 @@
 enum { TEXT_MAX = 192 };
 
 static void
-node_put_state(struct bh_html *html, bh_json_value node)
+node_put_state(struct bh_html *html, bh_json_value node, bh_ns now)
 {
     bh_show_fact_begin(html, "State");
     bh_show_state(html, bh_show_text_of(node, "state"));
     bh_html_text(html, " ");
     bh_show_cordon(html, bh_show_text_of(node, "cordon"));
+    bh_show_age(html, bh_show_number_of(node, "reported_ns"), now);
     if (bh_show_truth_of(node, "needs_reboot"))
         bh_html_text(html, " it must be rebooted before it gets new work");
     if (bh_show_truth_of(node, "unchecked"))
@@ -34,7 +35,7 @@ node_put_text(struct bh_html *html, bh_json_value node, const char *name, const 
     if (text[0])
         bh_html_text(html, text);
     else
-        bh_show_unavailable(html, "the node is away");
+        bh_show_unavailable(html, bh_json_get(node, member) ? "the node does not know" : "the node is away");
     bh_show_fact_end(html);
 }
 
@@ -54,17 +55,31 @@ node_put_faults(struct bh_html *html, bh_json_value node)
 }
 
 static void
-node_put_programs(struct bh_html *html, bh_json_value node)
+node_put_programs(struct bh_html *html, bh_json_value node, bh_ns now)
 {
     bh_html_open(html, "dl");
     bh_html_attr(html, "class", "facts");
-    node_put_state(html, node);
+    node_put_state(html, node, now);
     node_put_text(html, node, "Driver", "driver");
     node_put_text(html, node, "Runtime", "runtime");
     node_put_text(html, node, "Driver clears freed memory", "driver_scrub");
     node_put_text(html, node, "Checkpoints", "checkpoint");
     node_put_faults(html, node);
     bh_html_close(html, "dl");
+}
+
+/* Since when it is up or away, and what was done to it. */
+static void
+node_put_records_link(struct bh_html *html, const struct bh_panel_call *call)
+{
+    char object[TEXT_MAX];
+
+    if (!bh_page_may(call->page, "record.view"))
+        return;
+    snprintf(object, sizeof object, "node/%.120s", bh_show_text_of(call->data, "name"));
+    bh_html_open(html, "p");
+    bh_show_search(html, "object", object, "Since when, and what was done to it: the records about it");
+    bh_html_close(html, "p");
 }
 
 /* ---- resources ---- */
@@ -89,7 +104,8 @@ node_put_resources(struct bh_html *html, bh_json_value node)
     bh_html_element(html, "h3", NULL, "Resources for jobs");
     if (!bh_json_get(node, "offered_cpu_milli")) {
         bh_html_open(html, "p");
-        bh_show_unavailable(html, "the node is away");
+        bh_show_unavailable(html, bh_json_get(node, "gpus") ? "its jobs of before are not settled yet"
+                                                            : "the node is away");
         bh_html_close(html, "p");
         return;
     }
@@ -191,7 +207,8 @@ bh_panel_node(struct bh_html *html, const struct bh_panel_call *call)
 {
     const char *cordon = bh_show_text_of(call->data, "cordon");
 
-    node_put_programs(html, call->data);
+    node_put_programs(html, call->data, call->now);
+    node_put_records_link(html, call);
     node_put_resources(html, call->data);
     node_put_isolation(html, call->data);
     node_put_grades(html, call->data);

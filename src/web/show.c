@@ -43,6 +43,17 @@ bh_show_time(struct bh_html *html, bh_ns at)
 }
 
 void
+bh_show_age(struct bh_html *html, bh_ns at, bh_ns now)
+{
+    static const bh_ns report_lasts = 60 * BH_NS_PER_S; /* some intervals of sample_interval_ms */
+
+    if (at == 0 || now < at + report_lasts)
+        return;
+    bh_html_text(html, ", as of ");
+    bh_show_time(html, at);
+}
+
+void
 bh_show_about(struct bh_html *html, bh_ns at)
 {
     static const size_t seconds = sizeof "2026-11-28T16:06" - 1;
@@ -167,6 +178,45 @@ bh_show_link(struct bh_html *html, const char *folder, const char *name, const c
     bh_html_attr(html, "href", bh_buf_text(&address));
     bh_html_text(html, text);
     bh_html_close(html, "a");
+}
+
+/* The UUID of the job's GPU whose beginning the text is; NULL: the API does not name it. */
+static const char *
+show_find_gpu(bh_json_value job, const char *beginning, size_t length)
+{
+    bh_json_value gpus = bh_json_get(job, "gpus");
+
+    for (size_t i = 0; i < bh_json_count(gpus); i++)
+        if (strncmp(bh_json_text(bh_json_at(gpus, i), ""), beginning, length) == 0)
+            return bh_json_text(bh_json_at(gpus, i), "");
+    return NULL;
+}
+
+static void
+show_put_piece(struct bh_html *html, const char *text, size_t length)
+{
+    char piece[512];
+
+    snprintf(piece, sizeof piece, "%.*s", (int)length, text);
+    bh_html_text(html, piece);
+}
+
+void
+bh_show_partitions(struct bh_html *html, bh_json_value job)
+{
+    const char *text = bh_show_text_of(job, "partitions"), *at;
+
+    for (; (at = strstr(text, "GPU-")); text = at + strcspn(at, " ,")) {
+        size_t length = strcspn(at, " ,");
+        const char *uuid = show_find_gpu(job, at, length);
+
+        show_put_piece(html, text, (size_t)(at - text));
+        if (uuid)
+            bh_show_gpu(html, uuid);
+        else
+            show_put_piece(html, at, length);
+    }
+    bh_html_text(html, text);
 }
 
 void

@@ -17,6 +17,10 @@ bool bh_show_truth_of(bh_json_value object, const char *name);
  * 0 is "never". */
 void bh_show_time(struct bh_html *html, bh_ns at);
 
+/* Of when figures are that a node reported, where it has not for a while: else nothing, so that they have
+ * the same bytes while they are the same.  `at` 0: not known. */
+void bh_show_age(struct bh_html *html, bh_ns at, bh_ns now);
+
 /* A moment that is only estimated: to the minute. */
 void bh_show_about(struct bh_html *html, bh_ns at);
 
@@ -46,6 +50,9 @@ void bh_show_record(struct bh_html *html, uint64_t record);
 void bh_show_tenant(struct bh_html *html, const char *path);
 /* By its UUID, shown short as the command line shows it. */
 void bh_show_gpu(struct bh_html *html, const char *uuid);
+
+/* Where a job is or was, "GPU-3f2a1bd7 1g.10gb@2, n2/GPU-77aa0000 whole": GPUs lead to their pages. */
+void bh_show_partitions(struct bh_html *html, bh_json_value job);
 
 /* A link to the records of the audit log with that. */
 void bh_show_search(struct bh_html *html, const char *parameter, const char *value, const char *text);

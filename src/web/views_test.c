@@ -163,10 +163,21 @@ views_put_crowd(const char *path, struct bh_buf *out)
 
 /* ---- asking ---- */
 
+/* A list that a parameter narrows has a fixture of its own: v1_jobs_ended.json. */
+static const char *
+views_narrowed_by(const struct bh_request *request)
+{
+    if (strcmp(request->path, "/v1/jobs") != 0)
+        return "";
+    if (request->query(request, "gpu"))
+        return "_gpu";
+    return request->query(request, "ended") ? "_ended" : "";
+}
+
 static void
 views_answer(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
-    char path[1024];
+    char path[1024], asked[512];
     const char *order = strcmp(request->path, "/v1/records") == 0 ? request->query(request, "order") : NULL;
 
     if (order)
@@ -179,7 +190,8 @@ views_answer(void *self, const struct bh_request *request, struct bh_reply *repl
     }
     if (views_put_crowd(request->path, &reply->body))
         return;
-    views_fixture_path(request->path, path, sizeof path);
+    snprintf(asked, sizeof asked, "%s%s", request->path, views_narrowed_by(request));
+    views_fixture_path(asked, path, sizeof path);
     bh_golden_read(path, &reply->body);
     if (reply->body.length == 0)
         fprintf(stderr, "no fixture %s\n", path);

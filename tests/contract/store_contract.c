@@ -687,6 +687,7 @@ main(int argc, char **argv)
         TEST(bh_contract_keeps_a_whole_job),
         TEST(bh_contract_changes_a_job),
         TEST(bh_contract_lists_jobs),
+        TEST(bh_contract_lists_newest_jobs),
         TEST(bh_contract_counts_reasons),
         TEST(bh_contract_pages_of_100_unless_told),
         TEST(bh_contract_keeps_keys),

@@ -44,6 +44,7 @@ struct bh_job_row bh_contract_job_row(uint64_t job);
 void bh_contract_keeps_a_whole_job(void **state);
 void bh_contract_changes_a_job(void **state);
 void bh_contract_lists_jobs(void **state);
+void bh_contract_lists_newest_jobs(void **state);
 void bh_contract_counts_reasons(void **state);
 void bh_contract_pages_of_100_unless_told(void **state);
 

@@ -193,7 +193,7 @@ matches(const struct bh_job_filter *filter, uint64_t job)
     for (uint32_t i = 0; i < filter->tenant_count; i++)
         tenant |= filter->tenants[i] == row.tenant_id;
     return tenant && (!filter->principal_id || filter->principal_id == row.principal_id)
-           && (!filter->active_only || row.ended_ns == 0)
+           && (!filter->active_only || row.ended_ns == 0) && (!filter->ended_only || row.ended_ns != 0)
            && (!filter->state || strcmp(filter->state, row.state) == 0);
 }
 
@@ -202,7 +202,8 @@ see_job(void *self, const struct bh_job_row *row)
 {
     struct job_page *page = self;
 
-    page->wrong |= row->job <= page->last || !matches(page->filter, row->job);
+    page->wrong |= (page->filter->newest ? row->job >= page->last : row->job <= page->last)
+                   || !matches(page->filter, row->job);
     page->last = row->job;
     page->count++;
     return true;
@@ -225,6 +226,8 @@ bh_contract_lists_jobs(void **state)
         { "state", { .state = "held", .limit = 1000 } },
         { "ended", { .state = "ended", .limit = 1000 } },
         { "active but ended", { .state = "ended", .active_only = true, .limit = 1000 } },
+        { "all that ended", { .ended_only = true, .limit = 1000 } },
+        { "tenants' that ended", { .tenants = some, .tenant_count = 3, .ended_only = true, .limit = 99 } },
         { "no such state", { .state = "it's", .limit = 1000 } },
         { "principal", { .principal_id = 2, .limit = 1000 } },
         { "principal's running", { .principal_id = 2, .state = "running", .limit = 100 } },
@@ -265,6 +268,49 @@ bh_contract_lists_jobs(void **state)
         BH_CHECK(rows[i].name, !page.wrong);
         MUST(f, count_jobs, &filter, &count);
         BH_CHECK_EQ("none after the last", count, 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* The same filters from the other end: `before` continues. */
+void
+bh_contract_lists_newest_jobs(void **state)
+{
+    static const uint32_t some[] = { 4, 1, 4 };
+    static const struct {
+        const char *name;
+        struct bh_job_filter filter;
+    } rows[] = {
+        { "all", { .limit = 1000 } },
+        { "all at once", { .limit = UINT32_MAX } },
+        { "odd pages", { .limit = 777 } },
+        { "large pages", { .limit = 5000 } },
+        { "active", { .active_only = true, .limit = 1000 } },
+        { "ended", { .ended_only = true, .limit = 20 } },
+        { "tenants' that ended", { .tenants = some, .tenant_count = 3, .ended_only = true, .limit = 20 } },
+        { "tenants and principal", { .tenants = some, .tenant_count = 3, .principal_id = 5, .limit = 100 } },
+        { "principal's running", { .principal_id = 2, .state = "running", .limit = 100 } },
+    };
+    struct fixture *f = *state;
+
+    put_many(f, MANY);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_job_filter filter = rows[i].filter;
+        struct job_page page = { .filter = &filter, .last = UINT64_MAX };
+        uint32_t before, want = 0;
+
+        for (uint64_t job = 1; job <= MANY; job++)
+            want += matches(&filter, job);
+        filter.newest = true;
+        filter.before = INT64_MAX;
+        do {
+            before = page.count;
+            MUST(f, list_jobs, &filter, see_job, &page);
+            BH_CHECK(rows[i].name, page.count - before <= filter.limit);
+            filter.before = page.last;
+        } while (page.count > before);
+        BH_CHECK_EQ(rows[i].name, page.count, want);
+        BH_CHECK(rows[i].name, !page.wrong);
     }
     BH_CHECK_DONE();
 }

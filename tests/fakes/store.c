@@ -317,7 +317,8 @@ memory_passes(const struct bh_job_filter *filter, const struct bh_job_row *row)
 
     for (uint32_t i = 0; !tenant && i < filter->tenant_count; i++)
         tenant = filter->tenants[i] == row->tenant_id;
-    return tenant && row->job > filter->after && (!filter->active_only || !row->ended_ns)
+    return tenant && (filter->newest ? row->job < filter->before : row->job > filter->after)
+           && (!filter->active_only || !row->ended_ns) && (!filter->ended_only || row->ended_ns)
            && (!filter->principal_id || filter->principal_id == row->principal_id)
            && (!filter->state || strcmp(filter->state, row->state) == 0);
 }
@@ -341,15 +342,20 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     struct memory_job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100, 0 };
     const struct bh_job_row from = { .job = filter->after };
 
-    bh_memory_each_row(self, BH_MEMORY_JOBS, &from, memory_emit_job, &walk);
+    if (filter->newest)
+        bh_memory_each_row_back(self, BH_MEMORY_JOBS, memory_emit_job, &walk);
+    else
+        bh_memory_each_row(self, BH_MEMORY_JOBS, &from, memory_emit_job, &walk);
     return BH_OK;
 }
 
 static bh_rc
 memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count, struct bh_err *err)
 {
-    struct memory_job_walk walk = { filter, NULL, NULL, 100000, 0 };
+    struct bh_job_filter all = *filter;
+    struct memory_job_walk walk = { &all, NULL, NULL, 100000, 0 };
 
+    all.newest = false;
     bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, memory_emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;

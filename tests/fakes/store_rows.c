@@ -251,3 +251,15 @@ bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const voi
             break;
     bh_mutex_unlock(&memory->mutex);
 }
+
+void
+bh_memory_each_row_back(struct bh_memory *memory, enum bh_memory_kind kind,
+                        bool (*emit)(const void *row, void *context), void *context)
+{
+    struct bh_memory_rows *rows = &memory->kept[kind];
+
+    bh_mutex_lock(&memory->mutex);
+    for (size_t i = rows->count; i > 0 && emit(rows->at[i - 1], context); i--)
+        ;
+    bh_mutex_unlock(&memory->mutex);
+}

@@ -84,6 +84,9 @@ bh_rc bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, cons
  * mutex. */
 void bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
                         bool (*emit)(const void *row, void *context), void *context);
+/* The same for all of them, from the last one on. */
+void bh_memory_each_row_back(struct bh_memory *memory, enum bh_memory_kind kind,
+                             bool (*emit)(const void *row, void *context), void *context);
 
 /* ---- memory_keys.c ---- */
 bh_rc bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);

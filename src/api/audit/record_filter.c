@@ -42,6 +42,33 @@ filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, s
     return bh_err_set(err, BH_NOT_FOUND, "actor: no principal %.60s", text);
 }
 
+struct filter_node {
+    const char *name;
+    uint64_t *ret_id;
+};
+
+static bool
+filter_match_node(void *self, const struct bh_name_row *row)
+{
+    struct filter_node *node = self;
+    bool same = row->kind == BH_NAME_NODE && !row->gone && strcmp(row->name, node->name) == 0;
+
+    if (same)
+        *node->ret_id = row->id;
+    return !same;
+}
+
+/* UINT64_MAX: there is none. */
+static bh_rc
+filter_read_node(const struct bh_call *call, const char *name, uint64_t *ret_id, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct filter_node node = { name, ret_id };
+
+    *ret_id = UINT64_MAX;
+    return store->ops->list_names(store->self, filter_match_node, &node, err);
+}
+
 /* A number, a dataset's name or a GPU's UUID.  A name that there is none of finds nothing, as that of one
  * that the caller may not know of does. */
 static bool
@@ -81,10 +108,13 @@ filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, 
     rc = bh_record_words_check_object(filter->object_type, err);
     if (rc != BH_OK)
         return rc;
-    if (slash && !filter_read_id(call, filter->object_type, slash + 1, &filter->object))
-        return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
+    if (slash && strcmp(filter->object_type, "node") == 0
+        && bh_parse_u64(slash + 1, &filter->object, err) != BH_OK)
+        rc = filter_read_node(call, slash + 1, &filter->object, err);
+    else if (slash && !filter_read_id(call, filter->object_type, slash + 1, &filter->object))
+        rc = bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
     snprintf(filter->digits, sizeof filter->digits, "%" PRIu64, filter->object);
-    return BH_OK;
+    return rc;
 }
 
 static bh_rc

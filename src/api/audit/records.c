@@ -339,11 +339,10 @@ records_put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
 static bh_rc
 records_read_order(struct records *r, struct bh_err *err)
 {
-    const char *order = r->call->query.order;
+    bh_rc rc = bh_query_read_order(&r->call->query, &r->newest, err);
 
-    r->newest = order && strcmp(order, "newest") == 0;
-    if (order && !r->newest && strcmp(order, "oldest") != 0)
-        return bh_err_set(err, BH_INVALID, "order: \"%.40s\" is neither oldest nor newest", order);
+    if (rc != BH_OK)
+        return rc;
     if (r->newest && r->raw)
         return bh_err_set(err, BH_INVALID, "order: leaves as they are hashed come oldest first");
     return BH_OK;

@@ -446,6 +446,31 @@ searches_know_gpus_by_uuid(void **state)
     BH_CHECK_DONE();
 }
 
+#define DOWN                                                                                                 \
+    "{\"dec\":{\"allow\":true},\"obj\":{\"id\":1,\"type\":\"node\"},\"phase\":\"event\",\"res\":\"ok\","     \
+    "\"seq\":4,\"ts\":\"2000\",\"v\":4,\"verb\":\"node.down\"}"
+
+static void
+searches_know_nodes_by_name(void **state)
+{
+    static const struct {
+        const char *query;
+        uint32_t uid, count;
+    } rows[] = {
+        { "object=node/n1", CAROL, 1 },      { "object=node/1", CAROL, 1 },
+        { "object=node/nothing", CAROL, 0 }, { "object=node/n1", BOB, 0 },
+        { "object=node/nothing", BOB, 0 },
+    };
+
+    bh_fixture_put_record(f, 4, DOWN);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = rows[i].query, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].query, got.status, 200); /* also of one that there is not */
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"node.down\""), rows[i].count);
+    }
+    BH_CHECK_DONE();
+}
+
 #define ANSWER(seq, verb, ev)                                                                                \
     "{\"dec\":{\"allow\":true},\"ev\":" ev ",\"obj\":{\"id\":1,\"type\":\"lease\"},"                         \
     "\"phase\":\"outcome\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":2,\"ts\":\"2000\",\"v\":4,"            \
@@ -499,6 +524,7 @@ main(void)
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),
                                         TEST(searches_know_gpus_by_uuid),
+                                        TEST(searches_know_nodes_by_name),
                                         TEST(outcomes_are_shown),
                                         TEST(events_are_shown),
                                         TEST(what_changed_a_job_is_shown_whole) };

@@ -6,6 +6,7 @@
 #include "api/audit/receipts.h"
 #include "api/jobs/failure.h"
 #include "api/jobs/image.h"
+#include "api/jobs/job_filter.h"
 #include "api/jobs/job_notices.h"
 #include "api/jobs/job_reasons.h"
 #include "api/jobs/job_rights.h"
@@ -22,7 +23,12 @@
 #include "base/nearest.h"
 #include "base/num.h"
 
-enum { PAGE_DEFAULT = 100, NAME_SIZE = 512 };
+enum {
+    NAME_SIZE = 512,
+    GPU_SCAN = 1000, /* rows of which a page of a GPU's jobs is made */
+    GPUS_SHOWN = 16,
+    UUID_SHOWN = 12 /* of a GPU's UUID in a row's `partitions` */
+};
 
 /* ---- reading rows ---- */
 
@@ -158,9 +164,48 @@ jobs_name_of(const struct bh_call *call, const char *stored, char memory[NAME_SI
     return bh_reply_slice(rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
 }
 
+/* What a job's reply borrows besides its row. */
+struct job_texts {
+    char name[NAME_SIZE];
+    const char *gpus[GPUS_SHOWN];
+};
+
+/* Whether a row names that GPU so: by the first 12 characters of its UUID. */
+static bool
+jobs_is_gpu_named(const char *uuid, const char *name, size_t length)
+{
+    return strncmp(uuid, name, length) == 0 && (length == UUID_SHOWN || uuid[length] == '\0');
+}
+
+static void
+jobs_add_gpu(const struct bh_directory *dir, const char *name, struct bh_texts *gpus)
+{
+    size_t length = strcspn(name, " ,");
+
+    for (uint32_t i = 0; i < gpus->count; i++)
+        if (jobs_is_gpu_named(gpus->items[i], name, length))
+            return;
+    for (uint32_t i = 0; i < dir->gpu_count && gpus->count < GPUS_SHOWN; i++)
+        if (jobs_is_gpu_named(dir->gpus[i].uuid, name, length)) {
+            gpus->items[gpus->count++] = dir->gpus[i].uuid;
+            return;
+        }
+}
+
+/* Each once, of "GPU-3f2a1bd7 1g.10gb@2, n2/GPU-77aa0000 whole". */
+static struct bh_texts
+jobs_gpus_of(const struct bh_directory *dir, const char *partitions, const char *gpus[GPUS_SHOWN])
+{
+    struct bh_texts texts = { gpus, 0 };
+
+    for (const char *at = partitions; at && (at = strstr(at, "GPU-")); at++)
+        jobs_add_gpu(dir, at, &texts);
+    return texts;
+}
+
 /* What a list says of a job; it borrows the row's texts. */
 static void
-jobs_fill(const struct bh_call *call, const struct bh_job_row *row, char name[NAME_SIZE],
+jobs_fill(const struct bh_call *call, const struct bh_job_row *row, struct job_texts *texts,
           struct bh_reply_job_shown *ret)
 {
     bool ended = bh_jobs_ended(row->state);
@@ -174,10 +219,11 @@ jobs_fill(const struct bh_call *call, const struct bh_job_row *row, char name[NA
         .ended_ns = row->ended_ns,
         .exit_status = row->exit_status >= 0 ? row->exit_status : BH_UNSET,
         .gang = row->gang ? row->gang : 1,
+        .gpus = jobs_gpus_of(call->dir, row->partitions, texts->gpus),
         .grade = row->grade,
         .id = row->job,
         .kind = row->kind,
-        .name = jobs_name_of(call, row->name, name),
+        .name = jobs_name_of(call, row->name, texts->name),
         .node = row->node,
         .partitions = row->partitions,
         .priority = jobs_priority_name(row->priority),
@@ -201,7 +247,9 @@ struct jobs_page {
     struct bh_reservations reservations; /* known where `start` is */
     struct bh_job_reasons *reasons;      /* NULL: not asked for */
     struct bh_rows rows;
-    uint32_t capacity; /* rows that still fit */
+    char gpu[BH_JOB_FILTER_GPU_SIZE]; /* "": of any */
+    uint32_t capacity;                /* rows that still fit */
+    uint32_t scanned;                 /* rows that were looked at for the GPU */
     uint64_t last;
     bool more;
 };
@@ -220,76 +268,34 @@ jobs_waits(const struct bh_job_row *row)
     return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
 }
 
+/* Whether it holds a partition of the GPU, or did last. */
+static bool
+jobs_is_on_gpu(const struct jobs_page *page, const struct bh_job_row *row)
+{
+    return !page->gpu[0] || (row->partitions && strstr(row->partitions, page->gpu));
+}
+
 static bool
 jobs_put_row(void *self, const struct bh_job_row *row)
 {
     struct jobs_page *page = self;
     struct bh_reply_job_shown job;
-    char name[NAME_SIZE];
+    struct job_texts texts;
 
-    if (page->capacity == 0) {
+    if (page->capacity == 0 || (page->gpu[0] && page->scanned++ == GPU_SCAN)) {
         page->more = true;
         return false;
     }
-    page->capacity--;
     page->last = row->job;
-    jobs_fill(page->call, row, name, &job);
+    if (!jobs_is_on_gpu(page, row))
+        return true;
+    page->capacity--;
+    jobs_fill(page->call, row, &texts, &job);
     job.estimated_start_ns = page->start ? jobs_estimate(page->call, row) : 0;
     job.reserved_ns = bh_reservations_of(&page->reservations, row->job);
     if (page->reasons)
         job.why = bh_job_reasons_of(page->call, page->reasons, row->job);
     return bh_rows_put(&page->rows, &job);
-}
-
-static bool
-jobs_is_state(const char *state)
-{
-    for (int i = 0; i < BH_JOB_STATES; i++)
-        if (strcmp(bh_job_state_names[i], state) == 0)
-            return true;
-    return false;
-}
-
-static bh_rc
-jobs_read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
-{
-    filter->principal_id = call->query.mine ? call->caller.subject.principal.v : 0;
-    if (!call->query.mine || filter->principal_id)
-        return BH_OK;
-    bh_err_set(err, BH_INVALID, "mine: root is no principal and has no jobs of its own");
-    return bh_err_hint(err, "leave mine out, or call as a principal of the site file");
-}
-
-static bh_rc
-jobs_read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
-{
-    const struct bh_query *query = &call->query;
-
-    filter->limit = query->given.limit ? (uint32_t)query->limit : PAGE_DEFAULT;
-    filter->after = query->after;
-    filter->active_only = query->active;
-    filter->state = query->state;
-    if (filter->limit == 0)
-        return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
-    if (filter->state && !jobs_is_state(filter->state)) {
-        bh_err_set(err, BH_INVALID, "state: \"%.40s\" is no state of a job", filter->state);
-        return bh_err_hint(err, "states: pending starting running suspending suspended resuming "
-                                "stopping completed failed cancelled");
-    }
-    return jobs_read_mine(call, filter, err);
-}
-
-static bh_rc
-jobs_limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
-{
-    struct bh_visible visible;
-    bh_rc rc = bh_visible_read(call, "job.view", &visible, err);
-
-    if (rc != BH_OK)
-        return rc;
-    filter->tenants = visible.all ? NULL : visible.ids;
-    filter->tenant_count = visible.all ? 0 : visible.count;
-    return BH_OK;
 }
 
 struct jobs_waiting {
@@ -328,9 +334,11 @@ jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_er
 {
     const struct bh_store *store = &call->api->options.store;
     struct jobs_page page = { .call = call, .start = call->query.start, .capacity = filter->limit };
-    struct bh_reply_job_list end = { .next = NULL };
-    bh_rc rc = call->query.why ? jobs_ask_reasons(call, filter, &page.reasons, err) : BH_OK;
+    struct bh_reply_job_list end = { .total = (uint64_t)BH_UNSET };
+    bh_rc rc = bh_job_filter_read_gpu(call, page.gpu, err);
 
+    if (rc == BH_OK && call->query.why)
+        rc = jobs_ask_reasons(call, filter, &page.reasons, err);
     if (rc != BH_OK)
         return rc;
     if (page.start) {
@@ -338,14 +346,15 @@ jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_er
         bh_reservations_find(call, &page.reservations);
     }
     page.rows = bh_rows_begin(call, &bh_reply_job_list_fields);
-    filter->limit++; /* a row too many shows that there is another page */
+    filter->limit = page.gpu[0] ? GPU_SCAN + 1 : filter->limit + 1; /* one too many: there is another page */
     rc = store->ops->list_jobs(store->self, filter, jobs_put_row, &page, err);
     if (rc != BH_OK)
         return rc;
     if (page.more)
         end.next = bh_arena_printf(call->arena, "%" PRIu64, page.last);
     filter->after = 0;
-    rc = store->ops->count_jobs(store->self, filter, &end.total, err);
+    if (!page.gpu[0])
+        rc = store->ops->count_jobs(store->self, filter, &end.total, err);
     if (rc != BH_OK)
         return rc;
     bh_rows_end(&page.rows, &end);
@@ -355,12 +364,9 @@ jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_er
 bh_rc
 bh_jobs_list(struct bh_call *call, struct bh_err *err)
 {
-    struct bh_job_filter filter = { 0 };
-    bh_rc rc = jobs_read_filter(call, &filter, err);
+    struct bh_job_filter filter;
+    bh_rc rc = bh_job_filter_read(call, &filter, err);
 
-    if (rc != BH_OK)
-        return rc;
-    rc = jobs_limit_tenants(call, &filter, err);
     if (rc != BH_OK)
         return rc;
     return jobs_write_page(call, &filter, err);
@@ -517,13 +523,13 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
 {
     struct bh_reply_job_shown job;
     struct bh_reply_reason why;
-    char name[NAME_SIZE];
+    struct job_texts texts;
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find_permitted(call, &row, err);
 
     if (rc != BH_OK)
         return rc;
-    jobs_fill(call, &row, name, &job);
+    jobs_fill(call, &row, &texts, &job);
     rc = jobs_fill_whole(call, &row, &job, err);
     if (rc != BH_OK)
         return rc;

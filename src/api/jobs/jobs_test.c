@@ -32,6 +32,7 @@ close_jobs(void **state)
 static uint32_t
 jobs_walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
 {
+    const char *cursor = strstr(filter, "order=newest") ? "&before=" : "&after=";
     char query[128], next[32] = "";
     uint32_t pages = 0;
 
@@ -41,7 +42,7 @@ jobs_walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
         bh_json_value items;
         struct bh_err err;
 
-        snprintf(query, sizeof query, "limit=%u%s%s%s", limit, filter, next[0] ? "&after=" : "", next);
+        snprintf(query, sizeof query, "limit=%u%s%s%s", limit, filter, next[0] ? cursor : "", next);
         SEND(BH_GET, "/v1/jobs", .query = query, .uid = uid);
         assert_int_equal(got.status, 200);
         assert_int_equal(bh_json_parse(got.text, strlen(got.text), &json, &err), BH_OK);
@@ -84,6 +85,10 @@ pages_cover_every_job_once(void **state)
         { "running", "&active=true", 0, 100, 2, 2, 1 },
         { "by state", "&state=completed", 0, 100, 2, 2, 0 },
         { "bob's own", "&mine=true", BOB, 100, 1, 5, 0 },
+        { "ended", "&ended=true", 0, 100, 2, 2, 0 },
+        { "all, the newest first", "&order=newest", 0, 100, 3, 1, 0 },
+        { "bob's, the newest first", "&order=newest", BOB, 7, 8, 5, 0 },
+        { "ended, the newest first", "&ended=true&order=newest", 0, 20, 7, 2, 0 },
     };
     uint8_t seen[256];
 
@@ -93,6 +98,79 @@ pages_cover_every_job_once(void **state)
         for (uint32_t job = 1; job <= 250; job++)
             BH_CHECK_EQ(cases[i].name, seen[job], job % cases[i].modulo == cases[i].rest ? 1 : 0);
     }
+    BH_CHECK_DONE();
+}
+
+/* A page from the other end, and cursors that do not belong to the order. */
+static const struct {
+    const char *name, *query;
+    uint32_t uid, status;
+    const char *part; /* of the answer, or with '!' in front not of it */
+} orders[] = {
+    { "the newest", "order=newest&limit=1", CAROL, 200, "\"id\":250," },
+    { "whose last is the cursor", "order=newest&limit=1", CAROL, 200, "\"next\":\"250\",\"total\":250}" },
+    { "behind it", "order=newest&limit=1&before=250", CAROL, 200, "\"id\":249," },
+    { "before the first", "order=newest&before=1", CAROL, 200, "{\"items\":[],\"total\":250}" },
+    { "the last that ended", "ended=true&order=newest&limit=1", CAROL, 200, "\"id\":250," },
+    { "not one that runs", "ended=true&limit=1", CAROL, 200, "!running" },
+    { "both", "ended=true&active=true", CAROL, 400, "no job is both" },
+    { "no such order", "order=random", CAROL, 400, "neither oldest nor newest" },
+    { "after in the other order", "order=newest&after=3", CAROL, 400, "`before`" },
+    { "before in the other order", "before=3", CAROL, 400, "order=newest" },
+    { "no such GPU", "gpu=GPU-nothing", CAROL, 404, "no GPU GPU-nothing" },
+    { "a GPU that no job was on", "gpu=GPU-b", CAROL, 200, "{\"items\":[]}" },
+    { "a GPU's, the newest first", "gpu=GPU-a&order=newest&limit=1", CAROL, 200, "\"id\":248," },
+    { "by whole UUIDs", "gpu=GPU-a&order=newest&limit=1", CAROL, 200, "\"gpus\":[\"GPU-a\"]," },
+    { "the next of them", "gpu=GPU-a&order=newest&limit=1&before=248", CAROL, 200, "\"id\":10," },
+    { "a tenant sees its own of them", "gpu=GPU-a&limit=1", BOB, 200, "\"id\":10," },
+    { "and no others", "gpu=GPU-a", BOB, 200, "!\"id\":248," },
+};
+
+static void
+jobs_set_partitions(uint64_t job, const char *partitions)
+{
+    struct bh_err err;
+    const struct bh_job_change change = { .job = job,
+                                          .state = "completed",
+                                          .reason = "exited",
+                                          .node = "n1",
+                                          .partitions = partitions,
+                                          .grade = "C",
+                                          .ended_ns = 2000,
+                                          .exit_status = -1 };
+
+    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
+    assert_int_equal(f->store.ops->change_job(f->store.self, &change, &err), BH_OK);
+    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+}
+
+static void
+the_newest_jobs_and_those_of_a_gpu(void **state)
+{
+    jobs_set_partitions(10, "GPU-a 1g.10gb@0");
+    jobs_set_partitions(248, "GPU-77aa whole, n2/GPU-a whole");
+    jobs_set_partitions(246, "GPU-ab 1g.10gb@0"); /* another that begins so */
+    for (size_t i = 0; i < BH_COUNT(orders); i++) {
+        bool absent = orders[i].part[0] == '!';
+
+        SEND(BH_GET, "/v1/jobs", .query = orders[i].query, .uid = orders[i].uid);
+        BH_CHECK_EQ(orders[i].name, got.status, orders[i].status);
+        BH_CHECK(orders[i].name, !strstr(got.text, orders[i].part + absent) == absent);
+    }
+    BH_CHECK_DONE();
+}
+
+/* However many jobs there are, one request looks at a thousand. */
+static void
+a_scan_for_a_gpu_is_bounded(void **state)
+{
+    jobs_set_partitions(10, "GPU-a 1g.10gb@0");
+    for (uint64_t job = 251; job <= 1100; job++)
+        bh_fixture_put_job(f, job, 2, 1, "completed");
+    SEND(BH_GET, "/v1/jobs", .query = "gpu=GPU-a&order=newest", .uid = CAROL);
+    BH_CHECK_STR("none of the last thousand", got.text, "{\"items\":[],\"next\":\"101\"}");
+    SEND(BH_GET, "/v1/jobs", .query = "gpu=GPU-a&order=newest&before=101", .uid = CAROL);
+    BH_CHECK("found behind them", strstr(got.text, "\"id\":10,") && !strstr(got.text, "\"next\""));
     BH_CHECK_DONE();
 }
 
@@ -385,6 +463,8 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_jobs, close_jobs)
     const struct CMUnitTest tests[] = { TEST(pages_cover_every_job_once),
+                                        TEST(the_newest_jobs_and_those_of_a_gpu),
+                                        TEST(a_scan_for_a_gpu_is_bounded),
                                         TEST(totals_count_what_may_be_seen),
                                         TEST(a_job_has_all_its_members),
                                         TEST(a_job_shows_its_members),

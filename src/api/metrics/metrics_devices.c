@@ -47,7 +47,9 @@ static void
 devices_read_gpu(const struct bh_scrape *s, uint32_t at, const struct bh_gpu_facts_of *gpu,
                  struct device *device)
 {
-    *device = (struct device){ .facts = gpu->gpu, .sample = gpu->gpu, .known = true, .xid = s->gpus[at].xid };
+    *device = (struct device){
+        .facts = gpu->gpu, .sample = bh_facts_reading(gpu), .known = true, .xid = s->gpus[at].xid
+    };
     snprintf(device->index, sizeof device->index, "%" PRIu64,
              bh_json_number(bh_json_get(gpu->gpu, "index"), 0));
     snprintf(device->name, sizeof device->name, "nvidia%" PRIu64,
@@ -102,13 +104,9 @@ devices_list_of(const struct bh_node_facts *node, const char *name)
 static void
 devices_read_node(struct devices *devices, const struct bh_scrape *s, const struct bh_node_facts *node)
 {
-    bh_json_value samples = devices_list_of(node, "gpus"), sensors = devices_list_of(node, "sensors");
-    bh_json_value instances = devices_list_of(node, "instances");
+    bh_json_value sensors = devices_list_of(node, "sensors"), instances = devices_list_of(node, "instances");
     struct device *device;
 
-    for (size_t i = 0; i < bh_json_count(samples); i++)
-        if ((device = devices_find(devices, s, bh_json_at(samples, i), "uuid")))
-            device->sample = bh_json_at(samples, i);
     for (size_t i = 0; i < bh_json_count(sensors); i++)
         if ((device = devices_find(devices, s, bh_json_at(sensors, i), "gpu")))
             device->sensors = bh_json_at(sensors, i);

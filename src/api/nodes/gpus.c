@@ -83,6 +83,45 @@ gpus_fill_share(enum bh_gpu_model model, uint32_t profile, struct bh_reply_gpu_p
     ret->share_mode = bh_share_mode_names[share.mode];
 }
 
+/* A part of 10,000 of a report; one that is not known is not sent. */
+static uint32_t
+gpus_part_of(bh_json_value sample, const char *name)
+{
+    uint64_t part = bh_json_number(bh_json_get(sample, name), UINT64_MAX);
+
+    return part <= 10000 ? (uint32_t)part : (uint32_t)BH_UNSET;
+}
+
+/* The MIG instance of a node's last samples; NULL: it was not sampled. */
+static bh_json_value
+gpus_find_instance(const struct bh_node_facts *node, uint64_t partition)
+{
+    bh_json_value instances = bh_json_get(bh_json_get(node->root, "samples"), "instances");
+
+    for (size_t i = 0; i < bh_json_count(instances); i++)
+        if (bh_json_number(bh_json_get(bh_json_at(instances, i), "partition"), 0) == partition)
+            return bh_json_at(instances, i);
+    return NULL;
+}
+
+/* What runs on it at this moment: shares have no figures of their own. */
+static void
+gpus_fill_use(const struct bh_gpu_facts_of *facts, const struct bh_partition *partition,
+              struct bh_reply_gpu_partition *ret)
+{
+    bool whole = partition->profile == BH_PROFILE_WHOLE.v;
+    bh_json_value sample =
+        whole ? bh_facts_reading(facts) : gpus_find_instance(facts->node, partition->partition.v);
+    uint64_t percent = bh_json_number(bh_json_get(sample, "utilisation"), UINT64_MAX);
+
+    ret->busy_bp = gpus_part_of(sample, "busy_bp");
+    if (ret->busy_bp == (uint32_t)BH_UNSET && percent <= 100)
+        ret->busy_bp = (uint32_t)percent * 100;
+    ret->memory_used_mib =
+        (uint32_t)bh_json_number(bh_json_get(sample, "memory_used_mib"), (uint64_t)BH_UNSET);
+    ret->sm_bp = gpus_part_of(sample, "sm_bp");
+}
+
 static void
 gpus_fill_partition(const struct gpu_list *list, const struct bh_gpu_view *gpu,
                     const struct bh_partition_view *partition, char name[BH_PARTITION_NAME_MAX],
@@ -92,8 +131,11 @@ gpus_fill_partition(const struct gpu_list *list, const struct bh_gpu_view *gpu,
 
     bh_partition_name((enum bh_gpu_model)gpu->model, partition->partition.profile, name);
     *ret = (struct bh_reply_gpu_partition){
+        .busy_bp = (uint32_t)BH_UNSET,
         .id = partition->partition.partition.v,
+        .memory_used_mib = (uint32_t)BH_UNSET,
         .profile = name,
+        .sm_bp = (uint32_t)BH_UNSET,
         .start = partition->partition.start,
         .state = bh_partition_state_names[partition->state],
     };
@@ -114,7 +156,8 @@ struct gpu_partitions {
 };
 
 static uint32_t
-gpus_fill_partitions(const struct gpu_list *list, const struct bh_gpu_view *gpu, struct gpu_partitions *ret)
+gpus_fill_partitions(const struct gpu_list *list, const struct bh_gpu_facts_of *facts,
+                     const struct bh_gpu_view *gpu, struct gpu_partitions *ret)
 {
     uint32_t count = 0;
 
@@ -124,6 +167,8 @@ gpus_fill_partitions(const struct gpu_list *list, const struct bh_gpu_view *gpu,
         if (!bh_same(partition->partition.gpu, gpu->gpu) || gpus_is_foreign(list, partition))
             continue;
         gpus_fill_partition(list, gpu, partition, ret->names[count], &ret->items[count]);
+        if (facts)
+            gpus_fill_use(facts, &partition->partition, &ret->items[count]);
         count++;
     }
     return count;
@@ -220,7 +265,7 @@ gpus_reading_of(bh_json_value facts, const char *name)
 static void
 gpus_fill_activity(bh_json_value facts, struct bh_reply_gpu_shown *ret)
 {
-    uint64_t utilisation = gpus_number_of(facts, "utilisation");
+    uint64_t utilisation = gpus_reading_of(facts, "utilisation");
 
     ret->memory_used_mib = gpus_reading_of(facts, "memory_used_mib");
     ret->power_mw = gpus_reading_of(facts, "power_mw");
@@ -234,9 +279,9 @@ gpus_fill_facts(bh_json_value facts, struct bh_reply_gpu_shown *ret)
 {
     const char *trouble = bh_json_text(bh_json_get(facts, "trouble"), "");
 
-    ret->ecc_uncorrected = gpus_reading_of(facts, "ecc_uncorrected");
     ret->index = gpus_number_of(facts, "index");
-    ret->memory_mib = gpus_number_of(facts, "memory_mib");
+    if (gpus_number_of(facts, "memory_mib") > 0) /* 0: its driver did not answer */
+        ret->memory_mib = gpus_number_of(facts, "memory_mib");
     ret->pci = bh_json_text(bh_json_get(facts, "pci"), "");
     ret->product = bh_json_text(bh_json_get(facts, "product"), "");
     ret->trouble = *trouble ? trouble : NULL;
@@ -328,22 +373,34 @@ gpus_fill_state(const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
     ret->share_percent = gpu->share_limit / (BH_GPU_PARTS / 100);
 }
 
+/* What its driver said the last time that it was asked; old figures are not shown. */
+static void
+gpus_fill_sensors(const struct gpu_list *list, const struct bh_gpu_facts_of *facts,
+                  const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
+{
+    bh_json_value reading = bh_facts_reading(facts);
+
+    ret->sensors_withheld = gpus_has_foreign(list, gpu);
+    if (!reading)
+        return;
+    ret->ecc_uncorrected = gpus_reading_of(reading, "ecc_uncorrected");
+    ret->sampled_ns = bh_facts_reported_ns(facts->node);
+    if (!ret->sensors_withheld)
+        gpus_fill_activity(reading, ret);
+}
+
 /* What its node says of it. */
 static void
 gpus_fill_report(const struct gpu_list *list, const struct bh_gpu_facts_of *facts,
                  const struct bh_gpu_view *gpu, struct bh_reply_gpu_shown *ret)
 {
     const char *fence_why = bh_facts_fence_why(facts, list->visible.all);
-    bh_json_value sample = bh_facts_sample(facts);
 
     ret->node = facts->node->name;
     if (gpu->fenced && *fence_why)
         ret->fenced_why = fence_why;
-    if (!sample)
-        return;
-    gpus_fill_facts(sample, ret);
-    if (!gpus_has_foreign(list, gpu))
-        gpus_fill_activity(sample, ret);
+    gpus_fill_facts(bh_facts_sample(facts), ret);
+    gpus_fill_sensors(list, facts, gpu, ret);
 }
 
 /* Why parts are unusable tells how others' partitions lie, and that some are being made. */
@@ -371,7 +428,7 @@ gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct
         .fault = gpu->xid || gpu->sign ? gpus_fault_of(gpu, fault) : NULL,
         .mode = gpus_mode_of(list, gpu),
         .node = "",
-        .partitions = { partitions.items, gpus_fill_partitions(list, gpu, &partitions) },
+        .partitions = { partitions.items, gpus_fill_partitions(list, facts, gpu, &partitions) },
         .uuid = named->uuid,
         .ecc_uncorrected = BH_UNSET,
         .health_since_ns = BH_UNSET,

@@ -76,6 +76,72 @@ sensors_are_those_sampled_last(void **state)
     BH_CHECK_DONE();
 }
 
+#define READ "[{\"power_mw\":0,\"utilisation\":0,\"uuid\":\"GPU-a\"}]"
+#define UNREAD "[{\"utilisation\":255,\"uuid\":\"GPU-a\"}]"
+
+/* What the API says of GPU-a where its node's last samples have that. */
+static const struct {
+    const char *name, *sampled;
+    const char *part; /* of the answer, or with '!' in front not of it */
+} readings[] = {
+    { "0 W is 0", READ, "\"power_mw\":0," },
+    { "0 percent is 0", READ, "\"utilisation\":0," },
+    { "when it was read", READ, "\"sampled_ns\":\"900000000007\"" },
+    { "255 percent is unknown", UNREAD, "!utilisation" },
+    { "what the driver does not give", UNREAD, "!power_mw" },
+    { "no temperature", UNREAD, "!temperature_c" },
+    { "no ECC errors", UNREAD, "!ecc_uncorrected" },
+    { "a GPU without memory was not read", UNREAD, "!memory_mib" },
+    { "the driver did not answer: not what it said when the node connected", "[]", "!temperature_c" },
+    { "nor when", "[]", "!sampled_ns" },
+    { "what does not change is known still", "[]", "\"product\":\"H100\"" },
+};
+
+static void
+figures_that_are_not_known_are_left_out(void **state)
+{
+    static const char inventory[] =
+        "{\"gpus\":[{\"product\":\"H100\",\"temperature_c\":99,\"uuid\":\"GPU-a\"}],\"inventory_ns\":5,"
+        "\"node\":\"n1\",\"samples_ns\":900000000007,\"samples\":";
+    char text[512];
+
+    f->inventory = text;
+    for (size_t i = 0; i < BH_COUNT(readings); i++) {
+        bool absent = readings[i].part[0] == '!';
+
+        snprintf(text, sizeof text, "%s{\"at_ns\":\"1\",\"gpus\":%s}}", inventory, readings[i].sampled);
+        SEND(BH_GET, "/v1/gpus/GPU-a", .uid = CAROL);
+        BH_CHECK(readings[i].name, !strstr(got.text, readings[i].part + absent) == absent);
+    }
+    snprintf(text, sizeof text, "%snull}", inventory);
+    SEND(BH_GET, "/v1/gpus/GPU-a", .uid = CAROL);
+    BH_CHECK("before the first sample",
+             strstr(got.text, "\"temperature_c\":99") && strstr(got.text, "\"sampled_ns\":\"5\""));
+    BH_CHECK_DONE();
+}
+
+static void
+a_mig_instance_has_its_own_figures(void **state)
+{
+    bh_fixture_submit(f, 4242, 4, 2, 1);
+    bh_fixture_answer_orders(f);
+    f->inventory =
+        "{\"gpus\":[{\"uuid\":\"GPU-a\"}],\"node\":\"n1\",\"samples\":{\"gpus\":[{\"utilisation\":255,"
+        "\"uuid\":\"GPU-a\"}],\"instances\":[{\"busy_bp\":0,\"gpu\":\"GPU-a\",\"memory_used_mib\":"
+        "12,\"partition\":1,\"sm_bp\":4300}]}}";
+    SEND(BH_GET, "/v1/gpus/GPU-a", .uid = CAROL);
+    BH_CHECK("busy", strstr(got.text, "\"busy_bp\":0,"));
+    BH_CHECK("multiprocessors", strstr(got.text, "\"sm_bp\":4300,"));
+    BH_CHECK("memory", strstr(got.text, "\"memory_used_mib\":12,"));
+    SEND(BH_GET, "/v1/gpus/GPU-a", .uid = ALICE);
+    BH_CHECK("another tenant's are not shown", !strstr(got.text, "busy_bp") && !strstr(got.text, "\":12,"));
+    BH_CHECK("and it is said", strstr(got.text, "\"sensors_withheld\":true"));
+    f->inventory = "{\"gpus\":[{\"uuid\":\"GPU-a\"}],\"node\":\"n1\",\"samples\":{\"at_ns\":\"1\"}}";
+    SEND(BH_GET, "/v1/gpus/GPU-a", .uid = CAROL);
+    BH_CHECK("not known", !strstr(got.text, "busy_bp") && !strstr(got.text, "memory_used_mib"));
+    BH_CHECK_DONE();
+}
+
 /* `gpu`, `describe gpu` and `describe node` have it from the node's sample; whose job it was is for
  * who sees all. */
 static void
@@ -148,6 +214,8 @@ main(void)
     const struct CMUnitTest tests[] = { TEST(others_partitions_are_used_parts_alone),
                                         TEST(facts_come_from_the_node),
                                         TEST(sensors_are_those_sampled_last),
+                                        TEST(figures_that_are_not_known_are_left_out),
+                                        TEST(a_mig_instance_has_its_own_figures),
                                         TEST(each_node_speaks_for_its_own),
                                         TEST(why_a_gpu_is_fenced_is_with_it_and_its_node),
                                         TEST(what_was_asked_for_is_for_operators) };

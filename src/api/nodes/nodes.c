@@ -137,6 +137,7 @@ nodes_fill_report(const struct node_list *list, const struct bh_node_facts *fact
     nodes_fill_grades(bh_json_get(from, "grades"), lists, ret);
     nodes_fill_isolation(list, from, ret);
     ret->memory_mib = bh_json_number(bh_json_get(from, "memory_mib"), 0);
+    ret->reported_ns = bh_facts_reported_ns(facts);
     ret->runtime = bh_json_text(bh_json_get(from, "runtime"), "");
 }
 

@@ -105,13 +105,41 @@ bh_facts_fence_why(const struct bh_gpu_facts_of *gpu, bool sees_all)
                : "its driver does not answer for it";
 }
 
-bh_json_value
-bh_facts_sample(const struct bh_gpu_facts_of *gpu)
+/* NULL before the first sample, and where the last one has no such GPU. */
+static bh_json_value
+facts_find_sample(const struct bh_gpu_facts_of *gpu)
 {
     bh_json_value samples = bh_json_get(bh_json_get(gpu->node->root, "samples"), "gpus");
 
     for (size_t i = 0; i < bh_json_count(samples); i++)
         if (strcmp(bh_json_text(bh_json_get(bh_json_at(samples, i), "uuid"), ""), gpu->uuid) == 0)
             return bh_json_at(samples, i);
-    return gpu->gpu;
+    return NULL;
+}
+
+static bool
+facts_has_samples(const struct bh_node_facts *node)
+{
+    return bh_json_kind(bh_json_get(node->root, "samples")) == BH_JSON_OBJECT;
+}
+
+bh_json_value
+bh_facts_sample(const struct bh_gpu_facts_of *gpu)
+{
+    bh_json_value sample = facts_find_sample(gpu);
+
+    return sample ? sample : gpu->gpu;
+}
+
+bh_json_value
+bh_facts_reading(const struct bh_gpu_facts_of *gpu)
+{
+    return facts_has_samples(gpu->node) ? facts_find_sample(gpu) : gpu->gpu;
+}
+
+bh_ns
+bh_facts_reported_ns(const struct bh_node_facts *node)
+{
+    return bh_json_number(bh_json_get(node->root, facts_has_samples(node) ? "samples_ns" : "inventory_ns"),
+                          0);
 }

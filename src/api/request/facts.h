@@ -39,7 +39,15 @@ const struct bh_gpu_facts_of *bh_facts_gpu(const struct bh_facts *facts, const c
  * only for a caller that sees all of the site; others get its kind. */
 const char *bh_facts_fence_why(const struct bh_gpu_facts_of *gpu, bool sees_all);
 
-/* The GPU as it was sampled last; as the inventory has it, before the first sample. */
+/* The GPU as it was sampled last; as the inventory has it, before the first sample and where the driver did
+ * not answer since. */
 bh_json_value bh_facts_sample(const struct bh_gpu_facts_of *gpu);
+
+/* The same for what its sensors read; NULL where the driver did not answer the last time: what the inventory
+ * has is of when the node connected, then. */
+bh_json_value bh_facts_reading(const struct bh_gpu_facts_of *gpu);
+
+/* When the daemon got the node's last report; 0: not known. */
+bh_ns bh_facts_reported_ns(const struct bh_node_facts *node);
 
 #endif

@@ -50,6 +50,17 @@ bh_query_read(const struct bh_request *request, struct bh_query *ret_query, stru
     return BH_OK;
 }
 
+bh_rc
+bh_query_read_order(const struct bh_query *query, bool *ret_newest, struct bh_err *err)
+{
+    bool newest = query->order && strcmp(query->order, "newest") == 0;
+
+    if (query->order && !newest && strcmp(query->order, "oldest") != 0)
+        return bh_err_set(err, BH_INVALID, "order: \"%.40s\" is neither oldest nor newest", query->order);
+    *ret_newest = newest;
+    return BH_OK;
+}
+
 #define TYPE_FLAG "boolean"
 #define TYPE_NUMBER "integer"
 #define TYPE_CURSOR "string"

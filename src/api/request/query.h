@@ -27,6 +27,9 @@ struct bh_query {
 BH_MUST_USE bh_rc bh_query_read(const struct bh_request *request, struct bh_query *ret_query,
                                 struct bh_err *err);
 
+/* Whether `order` asks for what is newest; BH_INVALID: it is neither that nor oldest. */
+BH_MUST_USE bh_rc bh_query_read_order(const struct bh_query *query, bool *ret_newest, struct bh_err *err);
+
 struct bh_parameter {
     const char *name, *type, *doc; /* the type as JSON Schema has it */
 };

@@ -149,7 +149,7 @@ cli_fetch_page(const struct listing *l, struct bh_json **ret_json, struct bh_err
     if (l->paged && l->wanted > 0)
         bh_buf_printf(&path, "limit=%" PRIu64 "&", left < PAGE_ROWS_MAX ? left : PAGE_ROWS_MAX);
     if (*l->cursor) {
-        bh_buf_puts(&path, "after=");
+        bh_buf_puts(&path, strstr(l->path, "order=newest") ? "before=" : "after=");
         bh_http_put_encoded(&path, l->cursor);
     } else if (path.length > 0) {
         path.length--; /* the ? or & that nothing follows */

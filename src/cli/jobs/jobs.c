@@ -100,7 +100,9 @@ jobs_put_query(struct bh_buf *path, const char *name, const char *value)
 void
 bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
 {
-    bool active = !bh_cli_flag(cli, BH_OPT_ALL_TENANTS) && !bh_cli_flag(cli, BH_OPT_STATE)
+    const char *gpu = cli->args->options[BH_OPT_ON_GPU].text;
+    bool ended = bh_cli_flag(cli, BH_OPT_ENDED), newest = ended || gpu;
+    bool active = !bh_cli_flag(cli, BH_OPT_ALL_TENANTS) && !bh_cli_flag(cli, BH_OPT_STATE) && !newest
                   && cli->args->command == BH_CMD_PS;
 
     bool jobs = strcmp(bh_buf_text(path), "/v1/jobs") == 0;
@@ -109,9 +111,12 @@ bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
     jobs_put_query(path, "tenant", cli->args->options[BH_OPT_TENANT].text);
     jobs_put_query(path, "state", cli->args->options[BH_OPT_STATE].text);
     jobs_put_query(path, "active", active ? "true" : NULL);
+    jobs_put_query(path, "ended", ended ? "true" : NULL);
+    jobs_put_query(path, "gpu", gpu);
+    jobs_put_query(path, "order", newest ? "newest" : NULL);
     jobs_put_query(path, "mine", bh_cli_flag(cli, BH_OPT_MINE) ? "true" : NULL);
     jobs_put_query(path, "start", start && !bh_cli_flag(cli, BH_OPT_QUIET) ? "true" : NULL);
-    jobs_put_query(path, "after", cli->args->options[BH_OPT_AFTER].text);
+    jobs_put_query(path, newest ? "before" : "after", cli->args->options[BH_OPT_AFTER].text);
 }
 
 bh_rc

@@ -18,6 +18,7 @@
 #include "daemon/nodes/faults.h"
 #include "daemon/nodes/images.h"
 #include "daemon/nodes/inventory.h"
+#include "daemon/nodes/link_report.h"
 #include "daemon/nodes/marks.h"
 #include "daemon/nodes/notices.h"
 #include "daemon/nodes/orders.h"
@@ -27,7 +28,7 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
-enum { ACKS_MAX = 4096, ORDERS_MAX = 4096, INVENTORY_JSON_MAX = 8 << 20, VERDICT_JSON_MAX = 256 << 10 };
+enum { ACKS_MAX = 4096, ORDERS_MAX = 4096, VERDICT_JSON_MAX = 256 << 10 };
 
 static const bh_ns reconnect_first_ns = 20 * BH_NS_PER_MS;
 static const bh_ns reconnect_most_ns = 1000 * BH_NS_PER_MS;
@@ -63,8 +64,7 @@ struct bh_node_link {
     struct unsent *unsent;
     uint32_t unsent_count, unsent_capacity;
     /* shared, under shared->mutex */
-    char *inventory;
-    char *samples;
+    struct bh_link_report inventory, samples;
     struct bh_traffic traffic; /* kept when the connection goes */
     struct bh_images images;
     struct {
@@ -111,24 +111,6 @@ bh_node_link_is_connected(const struct bh_node_link *link)
 }
 
 static void
-link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fields, const void *message)
-{
-    struct bh_buf json;
-    char *copy = NULL;
-
-    if (message) {
-        bh_buf_init(&json, INVENTORY_JSON_MAX);
-        bh_json_encode(&json, fields, message);
-        copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
-        bh_buf_fini(&json);
-    }
-    bh_mutex_lock(&link->shared->mutex);
-    free(*place);
-    *place = copy;
-    bh_mutex_unlock(&link->shared->mutex);
-}
-
-static void
 link_touch(struct bh_node_link *link)
 {
     if (link->touched)
@@ -167,8 +149,8 @@ link_disconnect(struct bh_node_link *link)
     link->has_inventory = link->recovered = link->resend = false;
     link->ack_count = link->order_count = 0;
     link_connect_at(link, bh_time_monotonic() + link->backoff_ns);
-    link_publish(link, &link->inventory, NULL, NULL);
-    link_publish(link, &link->samples, NULL, NULL);
+    bh_link_report_set(&link->inventory, &link->shared->mutex, NULL, NULL);
+    bh_link_report_set(&link->samples, &link->shared->mutex, NULL, NULL);
     bh_mutex_lock(&shared->mutex);
     bh_images_clear(&link->images);
     bh_mutex_unlock(&shared->mutex);
@@ -373,7 +355,8 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
     if (!link->has_inventory)
         bh_log(NODE_CONNECTED, BH_STR("node", inventory->node), BH_STR("driver", inventory->driver));
     link_claim_node(link, id);
-    link_publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
+    bh_link_report_set(&link->inventory, &link->shared->mutex, bh_message_fields(BH_MSG_INVENTORY),
+                       inventory);
     return BH_OK;
 }
 
@@ -473,7 +456,7 @@ link_receive_samples(struct bh_node_link *link, const void *message, struct bh_e
 {
     const struct bh_msg_samples *samples = message;
 
-    link_publish(link, &link->samples, bh_message_fields(BH_MSG_SAMPLES), message);
+    bh_link_report_set(&link->samples, &link->shared->mutex, bh_message_fields(BH_MSG_SAMPLES), message);
     return bh_inventory_sampled(link->shared->core, link->node, &samples->gpus, err);
 }
 
@@ -761,12 +744,14 @@ bool
 bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
 {
     BH_ASSERT(bh_mutex_is_held(&link->shared->mutex));
-    if (!link->inventory)
+    if (!link->inventory.json)
         return false;
     /* one object: the inventory's members, and the samples beside them */
-    bh_buf_put(ret_json, link->inventory, strlen(link->inventory) - 1);
+    bh_buf_put(ret_json, link->inventory.json, strlen(link->inventory.json) - 1);
     bh_buf_puts(ret_json, ",\"samples\":");
-    bh_buf_puts(ret_json, link->samples ? link->samples : "null");
+    bh_buf_puts(ret_json, link->samples.json ? link->samples.json : "null");
+    bh_buf_printf(ret_json, ",\"inventory_ns\":%" PRIu64 ",\"samples_ns\":%" PRIu64, link->inventory.at_ns,
+                  link->samples.at_ns);
     bh_buf_puts(ret_json, ",\"traffic\":");
     bh_traffic_put(&link->traffic, ret_json);
     bh_buf_puts(ret_json, ",\"images\":");

@@ -109,7 +109,7 @@ observed_fill_power(const struct job_leases *leases, const struct bh_job_view *v
     for (uint32_t i = 0; ret->powered && i < view->partition_count; i++) {
         const struct bh_dir_gpu *gpu = bh_directory_gpu(leases->dir, view->partitions[i].gpu);
         const struct bh_gpu_facts_of *facts = gpu ? bh_facts_gpu(leases->facts, gpu->uuid) : NULL;
-        uint64_t power = facts ? bh_json_number(bh_json_get(bh_facts_sample(facts), "power_mw"), 0) : 0;
+        uint64_t power = facts ? bh_json_number(bh_json_get(bh_facts_reading(facts), "power_mw"), 0) : 0;
 
         ret->powered = power > 0;
         ret->power_mw += power;

@@ -130,12 +130,15 @@ jobs_put_table(struct bh_html *html, const struct bh_panel_call *call, const cha
         jobs_put_empty(html, empty);
         return;
     }
+    bh_html_open(html, "div");
+    bh_html_attr(html, "class", "joblist");
     bh_show_table(html, caption, columns);
     for (size_t i = 0; i < bh_json_count(list); i++) {
         jobs_put_row(html, bh_json_at(list, i));
         coded = coded || jobs_is_coded(bh_json_at(list, i));
     }
     bh_show_table_end(html);
+    bh_html_close(html, "div");
     if (coded)
         bh_html_element(
             html, "p", "note",

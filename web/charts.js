@@ -18,9 +18,12 @@
     return (value) => value.toFixed(decimals) + figure.dataset.suffix;
   }
 
-  // Few decimals, as many as the distance of the ticks needs.
+  // As few decimals as say the distance of the ticks exactly.
   function ticks(figure) {
-    return (_, values, __, ___, step) => values.map((v) => v.toFixed(step >= 1 ? 0 : step >= 0.1 ? 1 : 2) + figure.dataset.suffix);
+    return (_, values, __, ___, step) => {
+      const decimals = [0, 1, 2].find((d) => Math.abs(step - Number(step.toFixed(d))) < 1e-9) ?? 3;
+      return values.map((v) => v.toFixed(decimals) + figure.dataset.suffix);
+    };
   }
 
   function times(_, values, __, ___, step) {

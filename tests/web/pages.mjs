@@ -215,6 +215,7 @@ const deeds = {
     await place.evaluate((e) => e.scrollIntoView({ block: "center" }));
     const box = await place.boundingBox();
     await tab.mouse.move(box.x + box.width * across, box.y + box.height / 2);
+    await tab.evaluate(painted);  // a chart follows the pointer once in a frame
     return true;
   },
   async shot(_, { page, file }) {

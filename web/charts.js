@@ -5,6 +5,8 @@
   if (typeof uPlot === "undefined") return;
   const drawn = new Map(); // by section and quantity: it outlives the section, which live.js replaces
   const high = 150;
+  const minute = 60, hour = 3600, day = 86400;
+  const spans = [10, 30, minute, 5 * minute, 10 * minute, 30 * minute, hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day];
 
   function color(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -16,14 +18,18 @@
     return (value) => value.toFixed(decimals) + figure.dataset.suffix;
   }
 
-  // Few decimals, as many as the distance of the ticks needs.
+  // As few decimals as say the distance of the ticks exactly.
   function ticks(figure) {
-    return (_, values, __, ___, step) => values.map((v) => v.toFixed(step >= 1 ? 0 : step >= 0.1 ? 1 : 2) + figure.dataset.suffix);
+    return (_, values, __, ___, step) => {
+      const decimals = [0, 1, 2].find((d) => Math.abs(step - Number(step.toFixed(d))) < 1e-9) ?? 3;
+      return values.map((v) => v.toFixed(decimals) + figure.dataset.suffix);
+    };
   }
 
-  function times(_, values) {
-    const days = values.length > 1 && values[values.length - 1] - values[0] > 2 * 86400;
-    const form = days ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" };
+  function times(_, values, __, ___, step) {
+    const days = values.length > 1 && values[values.length - 1] - values[0] > 2 * day;
+    const clock = { hour: "numeric", minute: "2-digit", second: step < minute ? "2-digit" : undefined };
+    const form = days ? { month: "short", day: "numeric" } : clock;
     return values.map((at) => new Intl.DateTimeFormat([], form).format(at * 1000));
   }
 
@@ -75,13 +81,13 @@
     const axis = { stroke: color("--faint"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
     const edge = { width: 0, points: { show: false } };
     return {
-      width: figure.clientWidth, height: high, legend: { show: false }, padding: [8, 8, 0, 0],
+      width: figure.clientWidth, height: high, legend: { show: false }, padding: [8, 24, 0, 0],
       cursor: { y: false },
       scales: {
-        x: { range: (_, least, most) => (least === most ? [least - 60, most + 60] : [least, most]) }, // a single step
+        x: { range: (plot, least, most) => (plot.data[0].length > 1 ? [least, most] : [least - 60, least + 60]) },
         y: { range: () => [0, Number(chart.figure.dataset.top) / Number(chart.figure.dataset.one)] },
       },
-      axes: [{ ...axis, space: 60, size: 28, values: times }, { ...axis, size: 64, values: ticks(figure) }],
+      axes: [{ ...axis, space: 80, size: 28, incrs: spans, values: times }, { ...axis, size: 64, values: ticks(figure) }],
       series: [{}, edge, edge, { stroke: color("--accent"), width: 1.5, points: { size: 3, filter: alone } }],
       bands: [{ series: [1, 2], fill: color("--board") }],
       hooks: { setCursor: [(plot) => note(chart, plot.cursor.idx)], drawClear: [(plot) => usual(plot, chart)] },

@@ -22,6 +22,14 @@
     return [...document.querySelectorAll("[data-live]")];
   }
 
+  // What has the focus, in the new section: the same link or button; else what is in its place.
+  function successor(old, fresh, focused) {
+    const stops = (root) => [...root.querySelectorAll("a,button,summary,[tabindex]")];
+    const name = (e) => e.getAttribute("href") ?? e.getAttribute("aria-label") ?? e.textContent;
+    const same = (root) => stops(root).filter((e) => name(e) === name(focused));
+    return same(fresh)[same(old).indexOf(focused)] ?? same(fresh)[0] ?? stops(fresh)[stops(old).indexOf(focused)];
+  }
+
   // Put the new section in the old one's place; what is open stays open, the focus where it was.
   function replace(id, html) {
     const old = document.getElementById(id);
@@ -35,13 +43,13 @@
     const focused = old.contains(document.activeElement) ? document.activeElement : null;
     if (focused && /^(INPUT|SELECT|TEXTAREA)$/.test(focused.tagName)) return;
     const open = [...old.querySelectorAll("details")].map((d) => d.open);
-    const path = focused && [...old.querySelectorAll("a,button,[tabindex]")].indexOf(focused);
     fresh.querySelectorAll("details").forEach((d, i) => { d.open = open[i] ?? d.open; });
     localize(fresh);
     const wide = [...old.querySelectorAll(".wide")].map((w) => w.scrollLeft);
+    const next = focused && successor(old, fresh, focused);
     old.replaceWith(fresh);
     fresh.querySelectorAll(".wide").forEach((w, i) => { w.scrollLeft = wide[i] ?? 0; });
-    if (focused) fresh.querySelectorAll("a,button,[tabindex]")[path]?.focus({ preventScroll: true });
+    next?.focus({ preventScroll: true });
   }
 
   let source = null, retry = 1000;

@@ -94,17 +94,16 @@ void
 bh_series_put_value(struct bh_buf *out, enum bh_series_unit unit, uint64_t value)
 {
     const struct unit_shown *shown = series_unit_shown(unit, value);
-    uint64_t rest, digit;
+    uint64_t tens = 1, rest;
 
-    rest = value % shown->one;
-    bh_buf_put_u64(out, value / shown->one);
+    for (uint32_t i = 0; i < shown->decimals; i++)
+        tens *= 10;
+    rest = (value % shown->one * tens + shown->one / 2) / shown->one; /* may be a whole one */
+    bh_buf_put_u64(out, value / shown->one + rest / tens);
     if (shown->decimals > 0)
         bh_buf_putc(out, '.');
-    for (uint32_t i = 0; i < shown->decimals; i++) {
-        digit = rest * 10 / shown->one;
-        rest = rest * 10 % shown->one;
-        bh_buf_putc(out, (char)('0' + digit));
-    }
+    for (tens /= 10; tens > 0; tens /= 10)
+        bh_buf_putc(out, (char)('0' + rest / tens % 10));
     bh_buf_puts(out, shown->suffix);
 }
 

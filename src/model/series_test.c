@@ -170,14 +170,17 @@ values_are_shown_in_their_unit(void **state)
     } cases[] = {
         { BH_UNIT_CELSIUS, 41, "41 \302\260C" },
         { BH_UNIT_MILLIWATTS, 70125, "70.1 W" },
-        { BH_UNIT_MILLIWATTS, 9999999, "9999.9 W" },
+        { BH_UNIT_MILLIWATTS, 9999949, "9999.9 W" },
         { BH_UNIT_MILLIWATTS, 10000000, "10.0 kW" },
         { BH_UNIT_MIB, 1023, "1023 MiB" },
-        { BH_UNIT_MIB, 10035, "9.7 GiB" },
+        { BH_UNIT_MIB, 10035, "9.8 GiB" },
+        { BH_UNIT_MIB, 10239, "10.0 GiB" },
         { BH_UNIT_BASIS_POINTS, 10000, "100.0 %" },
-        { BH_UNIT_BASIS_POINTS, 5, "0.0 %" },
+        { BH_UNIT_BASIS_POINTS, 5, "0.1 %" },
+        { BH_UNIT_BASIS_POINTS, 4, "0.0 %" },
         { BH_UNIT_MILLI, 1250, "1.25 CPUs" },
         { BH_UNIT_PARTS, 2100, "0.50 GPUs" },
+        { BH_UNIT_PARTS, 1200, "0.29 GPUs" }, /* 2/7, as bh_show_parts has it */
         { BH_UNIT_COUNT, UINT64_MAX, "18446744073709551615" },
     };
 

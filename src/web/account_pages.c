@@ -160,7 +160,7 @@ bh_account_page(struct bh_buf *out, struct bh_account_view *view)
 
     view->frame.title = "Your account";
     view->frame.passkeys = true;
-    view->frame.live = true; /* for times in the reader's zone */
+    view->frame.times = true;
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "h2", NULL, "Second factors");
     pages_put_passkeys(&html, view);

@@ -89,9 +89,9 @@ frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
     bh_html_attr(html, "href", bh_asset_path("icon.svg"));
     if (frame->passkeys)
         frame_put_script(html, "passkey.js");
-    if ((frame->live || frame->times) && frame->now)
+    if (frame->times && frame->now)
         frame_put_now(html, frame->now);
-    if (frame->live || frame->times)
+    if (frame->times)
         frame_put_script(html, "live.js");
     if (frame->proofs)
         frame_put_script(html, "proof.js");

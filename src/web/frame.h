@@ -63,9 +63,6 @@ void bh_frame_search(struct bh_html *html, const char *action);
 void bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *kind,
                            const char *action, const char *options);
 
-/* Open a form that asks `action` with its fields in the address: a search, which needs no token. */
-void bh_frame_search(struct bh_html *html, const char *action);
-
 void bh_frame_hidden(struct bh_html *html, const char *name, const char *value);
 
 /* An input under its label.  NULL and false leave an attribute out. */

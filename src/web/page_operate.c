@@ -23,7 +23,7 @@ operate_begin(struct bh_page *page, struct bh_page_frame *frame, enum bh_section
     bh_page_who(page, frame);
     frame->title = title;
     frame->section = section;
-    frame->live = true; /* for moments in the reader's zone */
+    frame->times = true;
     bh_page_headers(page->reply, 200, true);
     return bh_frame_begin(&page->reply->body, frame);
 }
@@ -248,7 +248,9 @@ bh_show_hold(struct bh_page *page)
         return;
     }
     ends = operate_send(page, "/v1/whatif", "drain", "now");
-    html = operate_begin(page, &frame, BH_SECTION_OVERVIEW,
+    html = operate_begin(page, &frame,
+                         strcmp(bh_page_field(page, "folder"), "/nodes/") == 0 ? BH_SECTION_NODES
+                                                                               : BH_SECTION_GPUS,
                          bh_arena_printf(page->request->arena, "Drain %s", bh_page_field(page, "target")));
     operate_put_drain(&html, page, &frame, &gentle, &waits);
     operate_put_drain(&html, page, &frame, &now, &ends);

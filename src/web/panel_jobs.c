@@ -269,15 +269,6 @@ jobs_put_pages(struct bh_html *html, const struct bh_panel_call *call)
         jobs_put_gpu_pages(html, call);
 }
 
-static void
-jobs_put_queue(struct bh_html *html, const struct bh_panel_call *call, enum jobs_detail detail)
-{
-    jobs_put_table(html, call,
-                   &(struct jobs_list){ "Jobs that run or wait", "Nothing runs and nothing waits.", detail });
-    if (bh_show_text_of(call->data, "next")[0])
-        bh_paging_put_link(html, "/jobs?active=true", "All that run or wait", false);
-}
-
 /* ---- of one tenant ---- */
 
 /* A list of the tenant's jobs and of those below it. */
@@ -301,7 +292,8 @@ jobs_put_tenant_link(struct bh_html *html, const struct bh_panel_call *call, con
 void
 bh_panel_tenant_queue(struct bh_html *html, const struct bh_panel_call *call)
 {
-    jobs_put_table(html, call, "Jobs that run or wait", "Nothing of it runs or waits.");
+    jobs_put_table(html, call,
+                   &(struct jobs_list){ "Jobs that run or wait", "Nothing of it runs or waits.", JOBS_FULL });
     if (bh_show_text_of(call->data, "next")[0])
         jobs_put_tenant_link(html, call, "?active=true", "All that run or wait");
 }
@@ -313,20 +305,18 @@ bh_panel_tenant_ended(struct bh_html *html, const struct bh_panel_call *call)
         bh_html_element(html, "p", NULL, "No job of it has ended yet.");
         return;
     }
-    jobs_put_table(html, call, "Jobs that ended", "");
+    jobs_put_table(html, call, &(struct jobs_list){ "Jobs that ended", "", JOBS_FULL });
     jobs_put_tenant_link(html, call, "?order=newest", "All its jobs, the newest first");
-}
-
-void
-bh_panel_queue(struct bh_html *html, const struct bh_panel_call *call)
-{
-    jobs_put_queue(html, call, JOBS_FULL);
 }
 
 void
 bh_panel_site_queue(struct bh_html *html, const struct bh_panel_call *call)
 {
-    jobs_put_queue(html, call, JOBS_BRIEF);
+    jobs_put_table(
+        html, call,
+        &(struct jobs_list){ "Jobs that run or wait", "Nothing runs and nothing waits.", JOBS_BRIEF });
+    if (bh_show_text_of(call->data, "next")[0])
+        bh_paging_put_link(html, "/jobs?active=true", "All that run or wait", false);
 }
 
 void

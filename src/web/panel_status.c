@@ -71,7 +71,7 @@ status_put_gpus(struct bh_html *html, bh_json_value gpus)
         status_put_count(html, "Out of service", fenced, "bad");
 }
 
-/* The larger dimension, by which GPUs are counted. */
+/* The larger dimension: what is lost is lost in one of them. */
 static uint64_t
 status_parts_of(bh_json_value gpus, const char *member)
 {
@@ -112,7 +112,8 @@ status_put_causes(struct bh_html *html, bh_json_value by)
     bh_html_close(html, "small");
 }
 
-/* Compute alone in the picture: in it the three add up to all GPUs. */
+/* Compute alone, in the picture and beside it, as samples over time have it: in it the three add up to all
+ * GPUs. */
 static void
 status_put_capacity(struct bh_html *html, bh_json_value gpus)
 {
@@ -133,11 +134,11 @@ static void
 status_put_parts(struct bh_html *html, bh_json_value gpus)
 {
     status_open(html, "GPUs leased", NULL);
-    bh_show_parts(html, status_parts_of(gpus, "used"));
+    bh_show_parts(html, bh_show_number_of(bh_json_get(gpus, "used"), "compute"));
     status_put_capacity(html, gpus);
     status_close(html);
     status_open(html, "Idle", NULL);
-    bh_show_parts(html, status_parts_of(gpus, "idle"));
+    bh_show_parts(html, bh_show_number_of(bh_json_get(gpus, "idle"), "compute"));
     status_close(html);
     if (status_parts_of(gpus, "unusable") == 0)
         return;

@@ -126,6 +126,15 @@ view_has_charts(const struct view_replies *replies)
     return false;
 }
 
+static bool
+view_is_live(const struct view_replies *replies)
+{
+    for (uint32_t i = 0; i < replies->count; i++)
+        if (replies->panels[i]->live && bh_panel_is_seen(replies->panels[i], replies->answers[i]))
+            return true;
+    return false;
+}
+
 static void
 view_put(struct bh_page *page, enum bh_site_view view, const struct view_replies *replies)
 {
@@ -138,7 +147,8 @@ view_put(struct bh_page *page, enum bh_site_view view, const struct view_replies
     frame.title = bh_buf_text(&title) ? bh_buf_text(&title) : views[view].path;
     bh_page_who(page, &frame);
     frame.section = views[view].section;
-    frame.live = true;
+    frame.live = view_is_live(replies);
+    frame.times = true;
     frame.proofs = views[view].extra == EXTRA_PROOF;
     frame.log = views[view].extra == EXTRA_LOG;
     frame.charts = view_has_charts(replies);

@@ -78,6 +78,11 @@ function begin_stops() {
   return window.__stops.map((e) => e.outerHTML.slice(0, 100));
 }
 
+// What watches sizes, such as a chart, has seen them once a frame was painted.
+function painted() {
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}
+
 const asked = {
   content: () => {
     const text = (selector) => [...document.querySelectorAll(selector)].map((e) => e.innerText.trim());
@@ -148,9 +153,11 @@ const deeds = {
     const kept = pages.get(page);
     if (width && kept.width !== width) await kept.page.setViewport({ width, height: 900 });
     kept.width = width ?? kept.width;
-    if (options.browser === "firefox") return;
-    await kept.page.emulateMediaFeatures(Object.entries(features).map(([name, value]) => ({ name, value })));
-    if (medium !== undefined) await kept.page.emulateMediaType(medium || undefined);
+    if (options.browser !== "firefox") {
+      await kept.page.emulateMediaFeatures(Object.entries(features).map(([name, value]) => ({ name, value })));
+      if (medium !== undefined) await kept.page.emulateMediaType(medium || undefined);
+    }
+    if (!options.plain) await kept.page.evaluate(painted);
   },
   async ask(_, { page, what }) {
     return pages.get(page).page.evaluate(asked[what]);
@@ -188,13 +195,28 @@ const deeds = {
   async press(_, { page, selector }) {
     await pages.get(page).page.click(selector);
   },
-  // Press, and wait for the page that comes of it.
+  // Press by the keyboard, and wait for the page that comes of it: a click looks first whether the element is in
+  // view, which Firefox does not say without scripts.
   async follow(_, { page, selector }) {
     const { page: tab } = pages.get(page);
-    await Promise.all([tab.waitForNavigation({ waitUntil: "load" }), tab.click(selector)]);
+    await tab.focus(selector);
+    await Promise.all([tab.waitForNavigation({ waitUntil: "load" }), tab.keyboard.press("Enter")]);
   },
   async type(_, { page, selector, text }) {
     await pages.get(page).page.type(selector, text);
+  },
+  async select(_, { page, selector, value }) {
+    await pages.get(page).page.select(selector, value);
+  },
+  // The pointer over a part, so far from its left edge.
+  async hover(_, { page, selector, across }) {
+    const { page: tab } = pages.get(page);
+    const place = await tab.$(selector);
+    await place.evaluate((e) => e.scrollIntoView({ block: "center" }));
+    const box = await place.boundingBox();
+    await tab.mouse.move(box.x + box.width * across, box.y + box.height / 2);
+    await tab.evaluate(painted);  // a chart follows the pointer once in a frame
+    return true;
   },
   async shot(_, { page, file }) {
     await pages.get(page).page.screenshot({ path: file, fullPage: true });

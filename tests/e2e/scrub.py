@@ -125,7 +125,7 @@ def instance(site):
     equal("who has it now", (after["tenant"], "job" in after), ("another tenant", False))
     assert CANARY not in json.dumps(after)
     told = site.cli("dave", "describe", str(got), check=0).stdout
-    equal("once, also for who sees the whole site", told.count(before["gpu"]), 1)
+    equal("as its GPU and once in the receipt, also for who sees the whole site", told.count(before["gpu"]), 2)
     told = site.cli("bob", "describe", str(got), check=0).stdout
     for part in ("clean", before["digest"], "fill"):
         contains("described", told, part)

@@ -30,7 +30,7 @@ def state(site):
     """All that a question must leave as it is."""
     client = site.client()
     jobs = {j["id"]: (j["state"], j["reason"], j["partitions"]) for j in client.get("/v1/jobs")["items"]}
-    return site.record_count(), jobs, [g["partitions"] for g in client.get("/v1/gpus")["items"]]
+    return site.record_count(), jobs, [[(p["id"], p["state"], p.get("job")) for p in g["partitions"]] for g in client.get("/v1/gpus")["items"]]
 
 
 def asks(site, person, *args, check=0):

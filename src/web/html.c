@@ -43,25 +43,25 @@ html_put_escaped_char(struct bh_buf *out, const char *at, size_t step)
 
 /* How many bytes from here on are as they are: most texts are nothing else. */
 static size_t
-html_plain_length(const char *text)
+html_plain_length(const char *text, size_t left)
 {
     size_t length = 0;
 
-    while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '&' && text[length] != '<'
-           && text[length] != '>' && text[length] != '"' && text[length] != '\'')
+    while (length < left && text[length] >= 0x20 && text[length] < 0x7f && text[length] != '&'
+           && text[length] != '<' && text[length] != '>' && text[length] != '"' && text[length] != '\'')
         length++;
     return length;
 }
 
 static void
-html_put_escaped(struct bh_buf *out, const char *text)
+html_put_escaped(struct bh_buf *out, const char *text, size_t left)
 {
-    size_t left = strlen(text), step;
+    size_t step;
 
     for (; left > 0; text += step, left -= step) {
         unsigned char c = (unsigned char)*text;
 
-        step = html_plain_length(text);
+        step = html_plain_length(text, left);
         if (step > 0) {
             bh_buf_put(out, text, step);
             continue;
@@ -155,18 +155,24 @@ bh_html_attr(struct bh_html *html, const char *name, const char *value)
     bh_html_flag(html, name);
     BH_ASSERT(html_is_allowed(name, value));
     bh_buf_puts(html->out, "=\"");
-    html_put_escaped(html->out, value);
+    html_put_escaped(html->out, value, strlen(value));
     bh_buf_putc(html->out, '"');
 }
 
 void
 bh_html_text(struct bh_html *html, const char *text)
 {
+    bh_html_part(html, text, strlen(text));
+}
+
+void
+bh_html_part(struct bh_html *html, const char *text, size_t length)
+{
     static const char *const empty[] = { "script", "style", NULL };
 
     BH_ASSERT(html->depth > 0 && !html_is_one_of(html->open[html->depth - 1], empty));
     html_end_tag(html);
-    html_put_escaped(html->out, text);
+    html_put_escaped(html->out, text, length);
 }
 
 void
@@ -209,7 +215,7 @@ bh_html_link_away(struct bh_html *html, const char *url, const char *text)
     bh_html_open(html, "a");
     bh_html_attr(html, "rel", "noreferrer");
     bh_buf_puts(html->out, " href=\"");
-    html_put_escaped(html->out, url);
+    html_put_escaped(html->out, url, strlen(url));
     bh_buf_putc(html->out, '"');
     bh_html_text(html, text);
     bh_html_close(html, "a");

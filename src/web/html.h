@@ -39,6 +39,7 @@ void bh_html_flag(struct bh_html *html, const char *name);
 
 /* Write text into the innermost element. */
 void bh_html_text(struct bh_html *html, const char *text);
+void bh_html_part(struct bh_html *html, const char *text, size_t length); /* the first so many bytes */
 void bh_html_u64(struct bh_html *html, uint64_t number);
 
 /* Close the innermost element, which must be of this name. */

@@ -62,7 +62,9 @@ operate_refuse(struct bh_page *page, const struct bh_api_response *response, con
     bh_html_attr(&html, "role", "alert");
     bh_html_text(&html, bh_json_text(bh_json_get(error, "message"), "the service does not answer"));
     bh_html_close(&html, "p");
-    bh_html_element(&html, "p", NULL, bh_json_text(bh_json_get(error, "next"), ""));
+    bh_html_open(&html, "p");
+    bh_show_sentence(&html, bh_json_text(bh_json_get(error, "next"), ""));
+    bh_html_close(&html, "p");
     operate_put_back(&html, back);
     bh_frame_end(&html, &frame);
 }

@@ -157,7 +157,7 @@ submit_put_hint(struct bh_html *html, const struct submit_view *view, uint32_t a
     if (refused) {
         bh_html_element(html, "strong", "refused", view->error);
         bh_html_text(html, view->next[0] ? ": " : "");
-        bh_html_text(html, view->next);
+        bh_show_sentence(html, view->next);
         bh_html_text(html, ". ");
     }
     bh_html_text(html, bh_job_fields[at].hint ? bh_job_fields[at].hint : "");
@@ -353,8 +353,12 @@ submit_put_start(struct bh_html *html, bh_json_value whatif)
         bh_html_text(html, ".");
     }
     bh_html_close(html, "p");
-    if (bh_show_text_of(job, "next")[0] && strcmp(bh_show_text_of(job, "decision"), "starts") != 0)
-        bh_html_element(html, "p", "note", bh_show_text_of(job, "next"));
+    if (!bh_show_text_of(job, "next")[0] || strcmp(bh_show_text_of(job, "decision"), "starts") == 0)
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_show_sentence(html, bh_show_text_of(job, "next"));
+    bh_html_close(html, "p");
 }
 
 static void

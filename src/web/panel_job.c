@@ -221,7 +221,7 @@ bh_panel_why(struct bh_html *html, const struct bh_panel_call *call)
     }
     bh_html_open(html, "p");
     bh_html_element(html, "strong", NULL, "Next: ");
-    bh_html_text(html, bh_show_text_of(call->data, "next"));
+    bh_show_sentence(html, bh_show_text_of(call->data, "next"));
     bh_html_close(html, "p");
 }
 

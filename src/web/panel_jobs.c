@@ -50,8 +50,12 @@ enum jobs_detail { JOBS_BRIEF, JOBS_FULL };
 static void
 jobs_put_note(struct bh_html *html, enum jobs_detail detail, const char *note)
 {
-    if (detail == JOBS_FULL && note[0])
-        bh_html_element(html, "p", "note", note);
+    if (detail == JOBS_BRIEF || !note[0])
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_show_sentence(html, note);
+    bh_html_close(html, "p");
 }
 
 /* Why it waits, with what to do about it; the code alone beyond those of a page that the API asks about. */

@@ -139,6 +139,22 @@ show_is_class(const char *text)
     return text[0] && text[strspn(text, plain)] == '\0' && strlen(text) < TEXT_MAX / 2;
 }
 
+/* An odd backtick, without another behind it, is text. */
+void
+bh_show_sentence(struct bh_html *html, const char *text)
+{
+    const char *open = strchr(text, '`'), *close = open ? strchr(open + 1, '`') : NULL;
+
+    for (; close; open = strchr(text, '`'), close = open ? strchr(open + 1, '`') : NULL) {
+        bh_html_part(html, text, (size_t)(open - text));
+        bh_html_open(html, "code");
+        bh_html_part(html, open + 1, (size_t)(close - open - 1));
+        bh_html_close(html, "code");
+        text = close + 1;
+    }
+    bh_html_text(html, text);
+}
+
 void
 bh_show_state(struct bh_html *html, const char *state)
 {

@@ -36,6 +36,9 @@ void bh_show_parts(struct bh_html *html, uint64_t parts);
 /* Why there is no figure. */
 void bh_show_unavailable(struct bh_html *html, const char *why);
 
+/* A sentence of the API, with what it writes between backticks as code. */
+void bh_show_sentence(struct bh_html *html, const char *text);
+
 /* A state as a word in its colour: class "state STATE". */
 void bh_show_state(struct bh_html *html, const char *state);
 

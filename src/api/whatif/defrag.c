@@ -170,7 +170,7 @@ static const char *
 defrag_sentence_of(const struct bh_proposal *proposal)
 {
     if (proposal->settings.defrag.mode == BH_DEFRAG_OFF)
-        return "defragmentation is off on this site (scheduling.defrag)";
+        return "defragmentation is off on this site: scheduling.defrag of the site file turns it on";
     if (bh_proposal_holds(proposal))
         return proposal->plan.move.for_job.v ? "a job that waits could begin"
                                              : "larger jobs could begin than now";

@@ -14,7 +14,10 @@
       time.dateTime ||= time.textContent; // the page says it once
       time.title = time.dateTime;
       const at = new Date(time.dateTime);
-      time.textContent = at.toDateString() === now ? at.toLocaleTimeString() : at.toLocaleString();
+      const minute = /T\d\d:\d\dZ$/.test(time.dateTime); // said to the minute, shown to the minute
+      const how = minute ? { hour: "numeric", minute: "2-digit" } : { hour: "numeric", minute: "2-digit", second: "2-digit" };
+      time.textContent = at.toDateString() === now ? at.toLocaleTimeString([], how)
+        : at.toLocaleString([], { year: "numeric", month: "numeric", day: "numeric", ...how });
     }
   }
 
@@ -52,7 +55,8 @@
     next?.focus({ preventScroll: true });
   }
 
-  let source = null, retry = 1000;
+  let source = null, retry = 1000, over = false, heard = 0;
+  const quiet = 40000; // the service says something every 15 s
   const state = document.getElementById("live");
   const button = state?.querySelector("button");
   const word = state?.querySelector("[role=status]");
@@ -62,6 +66,7 @@
   }
 
   function close() {
+    clearTimeout(heard);
     source?.close();
     source = null;
   }
@@ -71,22 +76,39 @@
   function again(words) {
     close();
     say(words);
-    setTimeout(() => { if (button?.getAttribute("aria-pressed") !== "true") open(); }, retry * (0.5 + Math.random()));
+    setTimeout(() => { if (!paused()) open(); }, retry * (0.5 + Math.random()));
     retry = Math.min(retry * 2, 30000);
   }
 
+  function paused() {
+    return button?.getAttribute("aria-pressed") === "true";
+  }
+
+  function hear() {
+    clearTimeout(heard);
+    heard = setTimeout(() => again("Nothing heard: this is as it was. Trying again."), quiet);
+  }
+
+  // A page that is not looked at has no stream: browsers open six to a site, for all of its pages.
   function open() {
-    if (source || sections().length === 0) return;
+    if (source || over || document.hidden || sections().length === 0) return;
     const have = sections().filter((s) => !s.hidden).map((s) => `${s.id}:${s.querySelector(":scope > data")?.value ?? "0"}`).join(",");
     const page = location.pathname + location.search;
     source = new EventSource(`/live?page=${encodeURIComponent(page)}&have=${have}`);
-    source.addEventListener("live", () => { retry = 1000; say("Live"); });
+    hear();
+    source.addEventListener("live", () => { retry = 1000; hear(); say("Live"); });
     source.addEventListener("panel", (event) => {
+      hear();
       const { id, html } = JSON.parse(event.data);
       replace(id, html);
     });
     source.addEventListener("over", () => {
+      over = true;
       close();
+      for (const panel of document.querySelectorAll("main .panel")) { // whoever comes next may not read it
+        panel.replaceChildren();
+        panel.hidden = true;
+      }
       say("Your session has ended: reload to sign in again.");
       if (button) button.hidden = true;
     });
@@ -98,9 +120,12 @@
   if (!state || sections().length === 0) return;
   state.hidden = false;
   button.addEventListener("click", () => {
-    const paused = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(paused));
-    if (paused) { close(); say("Paused"); } else { open(); }
+    const pause = !paused();
+    button.setAttribute("aria-pressed", String(pause));
+    if (pause) { close(); say("Paused"); } else { open(); }
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) close(); else if (!paused()) open();
   });
   open();
 })();

@@ -47,6 +47,7 @@
       raw = "";
     }
     raw += text;
+    document.getElementById("log-empty")?.remove();
     open.textContent = shown(raw) + "\n";
     if (search.value) mark(open);
   }
@@ -77,7 +78,7 @@
   function count() {
     if (!search.value) return;
     const all = [...lines.children], found = all.filter((s) => !s.hidden).length;
-    say(`${found} of ${all.length} lines`);
+    say(`${found} of the ${all.length} lines here`);
   }
 
   search.addEventListener("input", () => {
@@ -125,8 +126,9 @@
     say(words);
   }
 
+  // A page that is not looked at has no stream: browsers open six to a site, for all of its pages.
   function follow() {
-    if (source || offset === undefined) return;
+    if (source || offset === undefined || document.hidden) return;
     source = new EventSource(`/jobs/${lines.dataset.job}/log/live?member=${lines.dataset.member}&offset=${offset}`);
     source.onopen = () => { retry = 1000; if (!search.value) say("Live"); };
     source.addEventListener("log", (event) => {
@@ -144,6 +146,10 @@
     const paused = pause.getAttribute("aria-pressed") !== "true";
     pause.setAttribute("aria-pressed", String(paused));
     if (paused) { close(); say("Paused"); } else { follow(); }
+  });
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) close(); else if (pause.getAttribute("aria-pressed") !== "true") follow();
   });
 
   bar.hidden = false;

@@ -140,6 +140,19 @@ gpu_card_put_state(struct bh_html *html, const char *state, const char *usual)
     bh_show_state(html, state);
 }
 
+static uint64_t
+gpu_card_parts_of(bh_json_value gpu, const char *amount)
+{
+    return bh_show_number_of(bh_json_get(gpu, amount), "compute")
+           + bh_show_number_of(bh_json_get(gpu, amount), "memory");
+}
+
+bool
+bh_gpu_card_is_empty(bh_json_value gpu)
+{
+    return gpu_card_parts_of(gpu, "used") <= gpu_card_parts_of(gpu, "dedicated");
+}
+
 void
 bh_gpu_card_put_states(struct bh_html *html, bh_json_value gpu)
 {
@@ -147,7 +160,7 @@ bh_gpu_card_put_states(struct bh_html *html, bh_json_value gpu)
     gpu_card_put_state(html, bh_show_truth_of(gpu, "fenced") ? "fenced" : "", "");
     gpu_card_put_state(html, bh_show_truth_of(gpu, "cordoned") ? "cordoned" : "", "");
     bh_html_text(html, " ");
-    bh_show_cordon(html, bh_show_text_of(gpu, "cordon"));
+    bh_show_cordon(html, bh_show_text_of(gpu, "cordon"), bh_gpu_card_is_empty(gpu));
     if (!bh_show_truth_of(gpu, "managed"))
         bh_show_state(html, "unmanaged");
 }

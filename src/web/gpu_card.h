@@ -23,6 +23,9 @@ void bh_gpu_card_order(bh_json_value gpu, struct bh_gpu_order *ret_order);
 /* The board; a partition leads to the job that holds it. */
 void bh_gpu_card_put_board(struct bh_html *html, bh_json_value gpu);
 
+/* Whether no job holds anything of it: what is dedicated may be used up by it alone. */
+bool bh_gpu_card_is_empty(bh_json_value gpu);
+
 /* Health, fence and cordon, where they are not as they should be: words in their colors. */
 void bh_gpu_card_put_states(struct bh_html *html, bh_json_value gpu);
 

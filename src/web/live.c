@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "base/num.h"
 #include "web/headers.h"
+#include "web/live_text.h"
 #include "web/question.h"
 #include "web/view.h"
 
@@ -26,19 +27,15 @@ enum {
 
 #define SENSORS_NS (5 * BH_NS_PER_S)
 #define SILENCE_NS (15 * BH_NS_PER_S)
+#define TURN_NS                                                                                              \
+    (20 * BH_NS_PER_MS)              /* of one person in a round: those with many pages wait for themselves  \
+                                      */
 #define WAIT_NS (100 * BH_NS_PER_MS) /* between looks at whether to stop */
-
-/* An event as it is sent, shared by all that it is sent to. */
-struct live_text {
-    uint32_t uses; /* under the lock */
-    size_t length;
-    char bytes[];
-};
 
 struct live_panel {
     const struct bh_panel_row *row;
     uint64_t version; /* 0: not rendered yet */
-    struct live_text *text;
+    struct bh_live_text *text;
 };
 
 /* What readers of one page and session look at. */
@@ -54,6 +51,8 @@ struct live_group {
     struct live_reader *readers; /* under the lock */
     uint32_t reader_count;       /* likewise */
     uint64_t rights;             /* of the session when it was last asked for */
+    uint32_t due;                /* topics that wait for its person's turn */
+    bh_ns due_ns;                /* since when */
     bool over;                   /* it has ended */
     struct live_group *next;
 };
@@ -75,50 +74,13 @@ struct live_reader {
     struct bh_live *live;
     struct live_group *group;
     uint64_t seen[PANELS_MAX];
-    struct live_text *text; /* being sent */
+    struct bh_live_text *text; /* being sent */
     size_t sent;
     bool begun, over;
     bh_ns silent; /* until when it may be sent nothing */
     struct bh_waker waker;
     struct live_reader *next, **link;
 };
-
-/* ---- texts ---- */
-
-static struct live_text *
-live_text_new(const char *bytes, size_t length)
-{
-    struct live_text *text = malloc(sizeof *text + length);
-
-    BH_ASSERT(text);
-    text->uses = 1;
-    text->length = length;
-    memcpy(text->bytes, bytes, length);
-    return text;
-}
-
-static void
-live_text_put_back(struct live_text *text)
-{
-    if (text && --text->uses == 0)
-        free(text);
-}
-
-static struct live_text *
-live_event_of_panel(const struct bh_panel_row *row, const char *html)
-{
-    BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = 2 * PAGE_BYTES_MAX };
-    struct bh_json_writer w;
-
-    bh_buf_puts(&out, "event: panel\ndata: ");
-    w = bh_json_begin(&out);
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "html", html);
-    bh_json_str(&w, "id", row->id);
-    bh_json_close(&w, '}');
-    bh_buf_puts(&out, "\n\n");
-    return bh_buf_text(&out) ? live_text_new(out.bytes, out.length) : NULL;
-}
 
 /* ---- rendering ---- */
 
@@ -191,7 +153,7 @@ live_is_there(const struct live_group *group)
 /* Ask for one panel as the group's person; what is now in it, and its version.  The API's status. */
 static uint32_t
 live_render_panel(const struct bh_live *live, struct live_group *group, const struct bh_panel_row *row,
-                  uint64_t *ret_version, struct live_text **ret_text)
+                  uint64_t *ret_version, struct bh_live_text **ret_text)
 {
     BH_AUTO(bh_buf_fini) struct bh_buf out = { .max = PAGE_BYTES_MAX };
     struct live_visit visit;
@@ -201,7 +163,7 @@ live_render_panel(const struct bh_live *live, struct live_group *group, const st
     status = bh_panel_render(&visit.page, row, &out, ret_version);
     live_visit_end(&visit);
     if (status != 401 && bh_buf_text(&out))
-        *ret_text = live_event_of_panel(row, bh_buf_text(&out));
+        *ret_text = bh_live_text_of_panel(row->id, bh_buf_text(&out));
     return status;
 }
 
@@ -244,16 +206,16 @@ live_check_rights(const struct bh_live *live, struct live_group *group, uint32_t
 
 static void
 live_put_text(struct bh_live *live, struct live_group *group, struct live_panel *panel, uint64_t version,
-              struct live_text *text)
+              struct bh_live_text *text)
 {
     bh_mutex_lock(&live->mutex);
     if (text && version != panel->version) {
-        live_text_put_back(panel->text);
+        bh_live_text_put_back(panel->text);
         panel->text = text;
         panel->version = version;
         live_wake_readers(group);
     } else {
-        live_text_put_back(text);
+        bh_live_text_put_back(text);
     }
     bh_mutex_unlock(&live->mutex);
 }
@@ -270,13 +232,13 @@ live_end_group(struct bh_live *live, struct live_group *group)
 static void
 live_render_if_due(struct bh_live *live, struct live_group *group, struct live_panel *panel, uint32_t topics)
 {
-    struct live_text *text = NULL;
+    struct bh_live_text *text = NULL;
     uint64_t version = BH_PANEL_ABSENT;
 
     if (panel->version != 0 && !(panel->row->live & topics))
         return;
     if (panel != group->panels && !live_is_there(group))
-        text = live_event_of_panel(panel->row, "");
+        text = bh_live_text_of_panel(panel->row->id, "");
     else if (live_render_panel(live, group, panel->row, &version, &text) == 401)
         live_end_group(live, group);
     live_put_text(live, group, panel, version, text);
@@ -296,38 +258,95 @@ static void
 live_group_free(struct live_group *group)
 {
     for (uint32_t i = 0; i < group->panel_count; i++)
-        live_text_put_back(group->panels[i].text);
+        bh_live_text_put_back(group->panels[i].text);
     bh_secret_wipe(group->session, sizeof group->session);
     free(group->address);
     free(group->id);
     free(group);
 }
 
-/* The group behind `group`, or the first; those without readers go. */
-static struct live_group *
-live_next_group(struct bh_live *live, struct live_group *group)
+/* By person, and of each the page first that waits longest. */
+static int
+live_compare_groups(const void *a, const void *b)
 {
-    struct live_group **at = group ? &group->next : &live->groups, *found;
+    const struct live_group *const *left = a, *const *right = b;
+    int persons = strcmp((*left)->person, (*right)->person);
 
-    bh_mutex_lock(&live->mutex);
-    while (*at && !(*at)->readers) {
-        struct live_group *gone = *at;
-
-        *at = gone->next;
-        live_group_free(gone);
-    }
-    found = *at;
-    bh_mutex_unlock(&live->mutex);
-    return found;
+    return persons ? persons : ((*left)->due_ns > (*right)->due_ns) - ((*left)->due_ns < (*right)->due_ns);
 }
 
-static void
-live_render_all(struct bh_live *live, uint32_t topics)
+/* Those without readers go. */
+static uint32_t
+live_count_groups(struct bh_live *live)
 {
-    struct live_group *group = NULL;
+    uint32_t count = 0;
 
-    while ((group = live_next_group(live, group)))
-        live_render_group(live, group, topics);
+    BH_ASSERT(bh_mutex_is_held(&live->mutex));
+    for (struct live_group **at = &live->groups; *at;) {
+        struct live_group *group = *at;
+
+        if (group->readers) {
+            count++;
+            at = &group->next;
+        } else {
+            *at = group->next;
+            live_group_free(group);
+        }
+    }
+    return count;
+}
+
+/* The groups that have something to render, in the order of their turns. */
+static struct live_group **
+live_collect_due(struct bh_live *live, uint32_t topics, uint32_t *ret_count)
+{
+    bh_ns now = bh_time_monotonic();
+    struct live_group **due;
+    uint32_t count = 0;
+
+    bh_mutex_lock(&live->mutex);
+    due = calloc((size_t)live_count_groups(live) + 1, sizeof(void *));
+    BH_ASSERT(due);
+    for (struct live_group *group = live->groups; group; group = group->next) {
+        if (!group->due)
+            group->due_ns = now;
+        group->due |= topics;
+        if (group->due)
+            due[count++] = group;
+    }
+    bh_mutex_unlock(&live->mutex);
+    qsort(due, count, sizeof(void *), live_compare_groups);
+    *ret_count = count;
+    return due;
+}
+
+/* A round.  Whether something was left for the next, as its person has had a turn. */
+static bool
+live_render_round(struct bh_live *live, uint32_t topics)
+{
+    uint32_t count;
+    struct live_group **due = live_collect_due(live, topics, &count);
+    const char *person = "";
+    bh_ns begun = 0;
+    bool left = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        bh_ns now = bh_time_monotonic();
+
+        if (i == 0 || strcmp(due[i]->person, person) != 0) {
+            person = due[i]->person;
+            begun = now;
+        }
+        if (now - begun >= TURN_NS) {
+            left = true;
+            continue;
+        }
+        topics = due[i]->due;
+        due[i]->due = BH_LIVE_NEVER;
+        live_render_group(live, due[i], topics);
+    }
+    free(due);
+    return left;
 }
 
 /* Whether something may have changed since the change of that number; waits a moment for it. */
@@ -374,6 +393,7 @@ live_run(void *self)
     struct bh_live *live = self;
     uint64_t number = live->owner.ops->change_number(live->owner.self);
     bh_ns sensed = 0, begun = bh_time_monotonic(), done = begun;
+    bool left = false;
 
     while (live_rest(live, done + (done - begun) * REST)) {
         bool changed = live_await_change(live, &number), fresh = live_take_fresh(live);
@@ -384,8 +404,8 @@ live_run(void *self)
             topics |= BH_LIVE_SENSORS;
             sensed = begun;
         }
-        if (topics || fresh)
-            live_render_all(live, topics);
+        if (topics || fresh || left)
+            left = live_render_round(live, topics);
         done = bh_time_monotonic();
     }
     return NULL;
@@ -432,7 +452,9 @@ bh_live_free(struct bh_live *live)
     bh_live_stop(live);
     pthread_join(live->thread, NULL);
     BH_ASSERT(live->readers == 0);
-    (void)live_next_group(live, NULL); /* frees all: none has readers */
+    bh_mutex_lock(&live->mutex);
+    (void)live_count_groups(live); /* frees all: none has readers */
+    bh_mutex_unlock(&live->mutex);
     bh_condition_fini(&live->stopped);
     bh_mutex_fini(&live->mutex);
     free(live);
@@ -472,12 +494,12 @@ live_copy(char *memory, size_t size, const char *bytes, size_t length)
 static long
 live_copy_text(struct live_reader *reader, char *memory, size_t size)
 {
-    struct live_text *text = reader->text;
+    struct bh_live_text *text = reader->text;
     long count = live_copy(memory, size, text->bytes + reader->sent, text->length - reader->sent);
 
     reader->sent += (size_t)count;
     if (reader->sent == text->length) {
-        live_text_put_back(text);
+        bh_live_text_put_back(text);
         reader->text = NULL;
     }
     return count;
@@ -489,7 +511,7 @@ static const char live_over[] = "event: over\ndata: {}\n\n";
 static long
 live_read_locked(struct live_reader *reader, char *memory, size_t size, bh_ns *ret_again)
 {
-    static const char silent[] = ":\n\n", live[] = "event: live\ndata: {}\n\n";
+    static const char live[] = "event: live\ndata: {}\n\n";
     bool ends = reader->group->over || reader->live->stopping;
     bh_ns now = bh_time_monotonic();
 
@@ -509,8 +531,6 @@ live_read_locked(struct live_reader *reader, char *memory, size_t size, bh_ns *r
         return 0;
     }
     reader->silent = now + reader->live->limits.silence;
-    if (reader->begun)
-        return live_copy(memory, size, silent, sizeof silent - 1);
     reader->begun = true;
     return live_copy(memory, size, live, sizeof live - 1);
 }
@@ -543,7 +563,7 @@ live_close(void *self)
     struct live_reader *reader = self;
 
     bh_mutex_lock(&reader->live->mutex);
-    live_text_put_back(reader->text);
+    bh_live_text_put_back(reader->text);
     *reader->link = reader->next;
     if (reader->next)
         reader->next->link = reader->link;
@@ -586,6 +606,7 @@ live_group_new(struct bh_page *page, const char *address)
     }
     memcpy(group->session, page->session, sizeof group->session);
     group->rights = live_rights_of(bh_page_whoami(page));
+    group->due = BH_LIVE_JOBS; /* what has no version yet is rendered whatever is due */
     snprintf(group->person, sizeof group->person, "%s", page->reply->who);
     group->transport = *page->request->transport;
     for (const struct bh_panel_row *row = bh_panel_rows(); row->id; row++) {

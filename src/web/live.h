@@ -7,11 +7,13 @@
 /* Pages that stay up to date: GET /live?page=ADDRESS&have=VERSIONS (of the page's sections, as
  * "ID:VERSION,ID:VERSION"), server-sent events.
  *
- *   event "live"     {}: the page is kept up to date from now on
+ *   event "live"     {}: the page is kept up to date; at the beginning, and where nothing was sent for 15 s,
+ *                    so that a page notices a service that has stopped
  *   event "panel"    {"html","id"}: the section as it is now; "" where the reader no longer sees it
  *   event "over"     the session has ended
  *   event "crowded"  {"text"}: why this page is not kept up to date
  *
+ * The pages of one person take turns where they take long to render: others do not wait for them.
  * The last two are no statuses, which a script that reads events cannot see.  That a session has
  * ended by itself, or has other roles, is noticed at the next tick of the sensors, whatever the page shows.
  *
@@ -25,7 +27,7 @@ struct bh_live_limits {
     uint32_t readers, readers_each; /* in all, of one person; 0: 4000 and 1200 */
     uint32_t pages_each;            /* different ones of one person, all of which are rendered; 0: 100 */
     bh_ns sensors;                  /* how often those are asked; 0: 5 s */
-    bh_ns silence;                  /* after which a reader is sent a comment; 0: 15 s */
+    bh_ns silence;                  /* after which a reader is sent "live" again; 0: 15 s */
 };
 
 /* `web` outlives it. */

@@ -297,7 +297,8 @@ of_an_object_that_may_not_be_seen_nothing_is_sent(void **state)
     site_set(200, 404, false);
     reader = reader_open(web, "/jobs/7", "", NULL);
     BH_CHECK("is followed", reader_receive(reader, "event: live\n"));
-    BH_CHECK("and hears nothing", reader_receive(reader, ":\n\n:\n\n"));
+    BH_CHECK("and hears nothing",
+             reader_receive(reader, "event: live\ndata: {}\n\nevent: live\ndata: {}\n\n"));
     BH_CHECK("of it", !strstr(reader->text, "event: panel"));
     reader_close(reader);
     bh_live_free(web->live);
@@ -337,7 +338,8 @@ a_page_that_has_everything_is_sent_nothing(void **state)
     put_versions(first, &have);
     again = reader_open(web, "/", bh_buf_text(&have), NULL);
     BH_CHECK("is followed", reader_receive(again, "event: live\n"));
-    BH_CHECK("and hears nothing", reader_receive(again, ":\n\n:\n\n"));
+    BH_CHECK("and hears nothing",
+             reader_receive(again, "event: live\ndata: {}\n\nevent: live\ndata: {}\n\n"));
     BH_CHECK("of what it has", !strstr(again->text, "event: panel"));
     reader_close(first);
     reader_close(again);

@@ -180,13 +180,13 @@ gpu_put_cordon(struct bh_html *html, bh_json_value gpu)
         bh_show_fact(html, "Cordon", "by the site file: it gets nothing new");
     if (strcmp(cordon, "no") != 0 && cordon[0]) {
         bh_show_fact_begin(html, "Cordon");
-        bh_show_cordon(html, cordon);
+        bh_show_cordon(html, cordon, bh_gpu_card_is_empty(gpu));
         bh_html_text(html, " by an operator");
         bh_show_fact_end(html);
     }
     if (strcmp(node, "no") != 0 && node[0]) {
         bh_show_fact_begin(html, "Node");
-        bh_show_cordon(html, node);
+        bh_show_cordon(html, node, bh_gpu_card_is_empty(gpu));
         bh_show_fact_end(html);
     }
     if (bh_show_text_of(gpu, "unmanaged_why")[0]) {

@@ -51,7 +51,9 @@ layouts_put_difference(struct bh_html *html, bh_json_value row)
     size_t count = 0;
 
     bh_html_open(html, "td");
-    if (!bh_show_truth_of(row, "is_declared")) {
+    if (bh_show_truth_of(row, "withheld")) {
+        bh_show_unavailable(html, "others hold partitions of it");
+    } else if (!bh_show_truth_of(row, "is_declared")) {
         bh_html_text(html, "not declared");
     } else {
         count = layouts_put_missing(html, declared, has, "missing ", count);
@@ -92,7 +94,8 @@ layouts_put_row(struct bh_html *html, bh_json_value row)
         bh_show_unavailable(html, "its node is away");
     bh_html_close(html, "td");
     layouts_put_texts(html, bh_json_get(row, "declared"), "nothing");
-    layouts_put_texts(html, bh_json_get(row, "layout"), "nothing");
+    layouts_put_texts(html, bh_json_get(row, "layout"),
+                      bh_show_truth_of(row, "withheld") ? "partitions of others" : "nothing");
     layouts_put_difference(html, row);
     layouts_put_state(html, row);
     bh_html_close(html, "tr");

@@ -16,7 +16,7 @@ node_put_state(struct bh_html *html, bh_json_value node, bh_ns now)
     bh_show_fact_begin(html, "State");
     bh_show_state(html, bh_show_text_of(node, "state"));
     bh_html_text(html, " ");
-    bh_show_cordon(html, bh_show_text_of(node, "cordon"));
+    bh_node_put_cordon(html, node);
     bh_show_age(html, bh_show_number_of(node, "reported_ns"), now);
     if (bh_show_truth_of(node, "needs_reboot"))
         bh_html_text(html, " it must be rebooted before it gets new work");

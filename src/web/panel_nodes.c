@@ -72,7 +72,7 @@ nodes_put_row(struct bh_html *html, bh_json_value node, bh_ns now)
     bh_html_open(html, "td");
     bh_show_state(html, bh_show_text_of(node, "state"));
     bh_html_text(html, " ");
-    bh_show_cordon(html, bh_show_text_of(node, "cordon"));
+    bh_node_put_cordon(html, node);
     bh_show_age(html, bh_show_number_of(node, "reported_ns"), now);
     bh_html_close(html, "td");
     nodes_put_report(html, node);

@@ -206,6 +206,11 @@ bh_panel_output(struct bh_html *html, const struct bh_panel_call *call)
         bh_html_flag(html, "data-open");
     output_put_lines(html, list);
     bh_html_close(html, "pre");
-    if (bh_json_count(list) == 0)
-        bh_html_element(html, "p", "note", output_word_empty(call->data));
+    if (bh_json_count(list) > 0)
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_attr(html, "id", "log-empty");
+    bh_html_text(html, output_word_empty(call->data));
+    bh_html_close(html, "p");
 }

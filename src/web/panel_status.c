@@ -143,7 +143,7 @@ status_put_parts(struct bh_html *html, bh_json_value gpus)
     if (status_parts_of(gpus, "unusable") == 0)
         return;
     status_open(html, "Unusable", NULL);
-    bh_show_parts(html, status_parts_of(gpus, "unusable"));
+    bh_show_parts(html, bh_show_number_of(bh_json_get(gpus, "unusable"), "compute"));
     status_put_causes(html, bh_json_get(gpus, "unusable_by"));
     status_close(html);
 }

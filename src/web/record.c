@@ -57,14 +57,14 @@ bh_record_put_object(struct bh_html *html, bh_json_value record)
     snprintf(text, sizeof text, "%.30s %.40s", word, name[0] ? name : id ? number : "");
     snprintf(key, sizeof key, "%.30s/%s", type, number);
     for (size_t i = 0; i < BH_COUNT(folders); i++) {
-        const char *page = folders[i].named ? name : number;
+        const char *page = folders[i].named ? name : id ? number : ""; /* 0: what was refused has none */
 
         if (strcmp(folders[i].type, type) == 0 && page[0]) {
             bh_show_link(html, folders[i].folder, page, text);
             return;
         }
     }
-    bh_show_search(html, "object", key, text);
+    bh_show_search(html, "object", id ? key : type, text);
 }
 
 void

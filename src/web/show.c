@@ -166,17 +166,26 @@ bh_show_state(struct bh_html *html, const char *state)
 }
 
 void
-bh_show_cordon(struct bh_html *html, const char *cordon)
+bh_show_cordon(struct bh_html *html, const char *cordon, bool empty)
 {
-    static const struct {
-        const char *cordon, *state;
-    } rows[] = { { "cordon", "cordoned" }, { "drain", "draining" }, { "drain_now", "draining" } };
+    bool drains = strncmp(cordon, "drain", 5) == 0;
 
-    for (size_t i = 0; i < BH_COUNT(rows); i++)
-        if (strcmp(rows[i].cordon, cordon) == 0)
-            bh_show_state(html, rows[i].state);
-    if (strcmp(cordon, "drain_now") == 0)
+    if (drains)
+        bh_show_state(html, empty ? "drained" : "draining");
+    else if (strcmp(cordon, "cordon") == 0)
+        bh_show_state(html, "cordoned");
+    if (strcmp(cordon, "drain_now") == 0 && !empty)
         bh_html_text(html, " at once");
+}
+
+void
+bh_node_put_cordon(struct bh_html *html, bh_json_value node)
+{
+    bool known = bh_json_get(node, "used_cpu_milli");
+
+    bh_show_cordon(
+        html, bh_show_text_of(node, "cordon"),
+        known && bh_show_number_of(node, "used_cpu_milli") + bh_show_number_of(node, "used_memory_mib") == 0);
 }
 
 void

@@ -42,8 +42,12 @@ void bh_show_sentence(struct bh_html *html, const char *text);
 /* A state as a word in its colour: class "state STATE". */
 void bh_show_state(struct bh_html *html, const char *state);
 
-/* Whether it is cordoned or drained, as the API's `cordon` has it; nothing where it is neither. */
-void bh_show_cordon(struct bh_html *html, const char *cordon);
+/* Whether it is cordoned, draining or, `empty`, drained, by the API's `cordon`; nothing where it is neither.
+ */
+void bh_show_cordon(struct bh_html *html, const char *cordon, bool empty);
+
+/* The same of a node, which is drained when nothing is promised to jobs. */
+void bh_node_put_cordon(struct bh_html *html, bh_json_value node);
 
 /* A link within the site: `folder` ("/jobs/") and a name, encoded but for its slashes. */
 void bh_show_link(struct bh_html *html, const char *folder, const char *name, const char *text);

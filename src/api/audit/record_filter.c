@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/audit/record_words.h"
+#include "api/jobs/jobs.h"
 #include "api/request/moment.h"
 #include "audit/job_status.h"
 #include "base/num.h"
@@ -92,6 +93,18 @@ filter_read_id(const struct bh_call *call, const char *type, const char *text, u
     return true;
 }
 
+/* Whether it is for a job whose records the caller may see: of one that changed other tenants' jobs as well
+ * it learns no more than that it changed this one. */
+static bool
+filter_sees_job(const struct bh_call *call, const struct bh_record_filter *filter)
+{
+    struct bh_job_row row;
+
+    return strcmp(filter->object_type, "job") == 0 && bh_jobs_read(call, filter->object, call->arena, &row)
+           && bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ row.tenant_id })
+                  .allow;
+}
+
 /* "job", or "job/7". */
 static bh_rc
 filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
@@ -114,6 +127,7 @@ filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, 
     else if (slash && !filter_read_id(call, filter->object_type, slash + 1, &filter->object))
         rc = bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
     snprintf(filter->digits, sizeof filter->digits, "%" PRIu64, filter->object);
+    filter->sees_object = filter->has_object && filter_sees_job(call, filter);
     return rc;
 }
 
@@ -224,7 +238,7 @@ filter_is_object(const struct bh_record_filter *filter, struct bh_slice leaf, bo
 {
     if (!filter->object_type || filter_names_object(filter, leaf))
         return true;
-    return whole && filter->has_object && strcmp(filter->object_type, "job") == 0
+    return (whole || filter->sees_object) && filter->has_object && strcmp(filter->object_type, "job") == 0
            && filter_changes_job(filter->object, leaf);
 }
 

@@ -14,6 +14,7 @@ struct bh_record_filter {
     const char *text;            /* beginning of an id; NULL: any */
     uint64_t since_ns, until_ns; /* from, and before */
     bool has_object, has_actor, has_decision, allow;
+    bool sees_object; /* a job, which the caller may see: also where a record changed others beside it */
     bool any; /* something is asked for */
 };
 

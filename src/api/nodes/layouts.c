@@ -357,6 +357,16 @@ layouts_is_shown(const struct layouts *l, const struct layouts_row *row,
                || bh_visible_has(&l->visible, partition->tenant.v));
 }
 
+static bool
+layouts_is_withheld(const struct layouts *l, const struct layouts_row *row)
+{
+    for (uint32_t i = 0; i < l->partition_count; i++)
+        if (bh_same(l->partitions[i].partition.gpu, row->gpu.gpu)
+            && !layouts_is_shown(l, row, &l->partitions[i]))
+            return true;
+    return false;
+}
+
 /* The partitions that it has, with jobs and states, and for a table. */
 static uint32_t
 layouts_fill_partitions(const struct layouts *l, const struct layouts_row *row, struct layout_lists *lists)
@@ -399,6 +409,7 @@ layouts_put_row(struct layouts *l, const struct layouts_row *row)
         .partitions = { lists.partitions, count },
         .state = bh_layout_state_names[row->gpu_layout.state],
         .trouble = *row->trouble ? row->trouble : NULL,
+        .withheld = layouts_is_withheld(l, row),
     };
 
     for (uint32_t i = 0; i < wanted->count; i++)

@@ -41,6 +41,13 @@ bh_page_headers_loopback(struct bh_reply *reply, struct bh_arena *arena, uint16_
 }
 
 void
+bh_data_headers(struct bh_reply *reply)
+{
+    bh_reply_header(reply, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+    bh_reply_header(reply, "Cross-Origin-Resource-Policy", "same-origin");
+}
+
+void
 bh_redirect(struct bh_reply *reply, const char *path)
 {
     reply->status = 303;

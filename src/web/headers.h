@@ -14,6 +14,10 @@ void bh_page_headers(struct bh_reply *reply, uint32_t status, bool https);
  * at that port of 127.0.0.1; the text lives in the arena. */
 void bh_page_headers_loopback(struct bh_reply *reply, struct bh_arena *arena, uint16_t port);
 
+/* Add what a reply of the API needs that a browser shows by itself: it is for no other site, and runs
+ * nothing. */
+void bh_data_headers(struct bh_reply *reply);
+
 /* Send the browser on to a path of this site, with GET; or elsewhere, where that is meant.
  */
 void bh_redirect(struct bh_reply *reply, const char *path);

@@ -7,6 +7,7 @@
 #include "base/test.h"
 
 #define SESSION "bs_abcdefghijkl_SECRET"
+#define OTHER_SESSION "bs_zyxwvutsrqpo_SECRET"
 #define WITHIN_NS (20 * BH_NS_PER_S) /* of what happens at once, on the slowest machine */
 
 enum { TEXT_MAX = 1 << 18 };
@@ -18,6 +19,8 @@ static struct {
     uint64_t number;           /* of the newest change */
     uint32_t session, refused; /* statuses of /v1/whoami, and of all else */
     const char *role;
+    bool slow;      /* what ada's pages ask takes longer than a turn */
+    char asked[64]; /* since then, but for whoami: 'a' by ada, 'z' by zoe */
 } site = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void
@@ -31,19 +34,39 @@ site_set(uint32_t session, uint32_t status, bool changed)
     pthread_mutex_unlock(&site.mutex);
 }
 
+/* Whether it takes long. */
+static bool
+site_note(bool who, bool ada)
+{
+    size_t length;
+    bool slow;
+
+    pthread_mutex_lock(&site.mutex);
+    slow = site.slow && !who;
+    length = strlen(site.asked);
+    if (slow && length + 1 < sizeof site.asked)
+        site.asked[length] = ada ? 'a' : 'z';
+    pthread_cond_broadcast(&site.changed);
+    pthread_mutex_unlock(&site.mutex);
+    return slow && ada;
+}
+
 static void
 site_answer(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     bool who = strcmp(request->path, "/v1/whoami") == 0;
+    bool ada = !request->authorization || !strstr(request->authorization, OTHER_SESSION);
 
+    if (site_note(who, ada))
+        nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL); /* its work */
     pthread_mutex_lock(&site.mutex);
     reply->status = who || site.session == 401 ? site.session : site.refused;
     reply->known = reply->status != 401;
     reply->principal = 7;
-    snprintf(reply->who, sizeof reply->who, "ada");
+    snprintf(reply->who, sizeof reply->who, ada ? "ada" : "zoe");
     bh_buf_printf(&reply->body,
-                  "{\"name\":\"ada\",\"items\":[],\"whole_site\":true,\"roles\":[{\"role\":\"%s\"}]}",
-                  site.role);
+                  "{\"name\":\"%s\",\"items\":[],\"whole_site\":true,\"roles\":[{\"role\":\"%s\"}]}",
+                  reply->who, site.role);
     pthread_mutex_unlock(&site.mutex);
 }
 
@@ -424,7 +447,55 @@ a_stream_counts_for_its_principal(void **state)
     BH_CHECK_DONE();
 }
 
+/* Until that many of ada's pages have asked, and zoe's; how many of ada's asked before zoe's. */
+static size_t
+site_await_turns(size_t pages)
+{
+    struct timespec until;
+    size_t before;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WITHIN_NS / BH_NS_PER_S;
+    pthread_mutex_lock(&site.mutex);
+    while (strlen(site.asked) < pages + 1 && pthread_cond_timedwait(&site.changed, &site.mutex, &until) == 0)
+        ;
+    before = strlen(site.asked) > pages ? strcspn(site.asked, "z") : SIZE_MAX;
+    site.slow = false;
+    pthread_mutex_unlock(&site.mutex);
+    return before;
+}
+
+/* A person with many pages has one turn in a round, as one with a single page has. */
+static void
+persons_take_turns(void **state)
+{
+    enum { PAGES = 6 };
+    static const char *const pages[PAGES] = { "/jobs?state=pending", "/jobs?state=running",
+                                              "/jobs?state=failed",  "/jobs?state=completed",
+                                              "/jobs?mine=true",     "/jobs?active=true" };
+    struct bh_web *web = site_open(&(struct bh_live_limits){ .sensors = 3600 * BH_NS_PER_S });
+    struct reader *many[PAGES], *one;
+
+    for (size_t i = 0; i < PAGES; i++)
+        many[i] = reader_open(web, pages[i], "", NULL);
+    one = reader_open(web, "/jobs", "", "__Host-bulkhead=" OTHER_SESSION);
+    for (size_t i = 0; i < PAGES; i++)
+        BH_CHECK(pages[i], reader_receive(many[i], "event: panel"));
+    BH_CHECK("zoe's", reader_receive(one, "event: panel"));
+    pthread_mutex_lock(&site.mutex);
+    site.slow = true;
+    pthread_mutex_unlock(&site.mutex);
+    site_set(200, 200, true);
+    BH_CHECK_EQ("pages of ada's before zoe's", site_await_turns(PAGES), 1);
+    for (size_t i = 0; i < PAGES; i++)
+        reader_close(many[i]);
+    reader_close(one);
+    bh_live_free(web->live);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = { cmocka_unit_test(a_session_that_ends_ends_its_pages),
+                                           cmocka_unit_test(persons_take_turns),
                                            cmocka_unit_test(what_may_not_be_seen_any_more_is_taken_back),
                                            cmocka_unit_test(other_roles_have_all_asked_for),
                                            cmocka_unit_test(

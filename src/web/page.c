@@ -222,6 +222,7 @@ page_forward(struct bh_page *page, const struct page_request *asked)
         return;
     }
     page_asking_send(page, asked, asking, page->reply);
+    bh_data_headers(page->reply);
     if (page->reply->stream.read) {
         asking->stream = page->reply->stream;
         page->reply->stream =

@@ -16,9 +16,12 @@ paging_put_parameter(struct bh_buf *address, const char *name, const char *value
 }
 
 static const char *
-paging_cursor_of(const struct bh_page *page)
+paging_cursor_of(const struct bh_paging *paging, const struct bh_page *page)
 {
-    return strcmp(bh_page_field(page, "order"), "newest") == 0 ? "before" : "after";
+    const char *order = bh_page_field(page, "order");
+    bool newest = order[0] ? strcmp(order, "newest") == 0 : paging->newest;
+
+    return newest ? "before" : "after";
 }
 
 const char *
@@ -30,7 +33,7 @@ bh_paging_address(const struct bh_paging *paging, const struct bh_page *page, co
     bh_buf_puts(&address, paging->path);
     for (const char *const *name = paging->filters; *name; name++)
         paging_put_parameter(&address, *name, bh_page_field(page, *name));
-    paging_put_parameter(&address, paging_cursor_of(page), next);
+    paging_put_parameter(&address, paging_cursor_of(paging, page), next);
     if (bh_buf_text(&address))
         text = bh_arena_strdup(page->request->arena, bh_buf_text(&address));
     return text ? text : paging->path;
@@ -52,7 +55,7 @@ bh_paging_put_links(struct bh_html *html, const struct bh_panel_call *call, cons
 {
     const char *next = bh_show_text_of(call->data, "next");
 
-    if (bh_page_field(call->page, paging_cursor_of(call->page))[0])
+    if (bh_page_field(call->page, paging_cursor_of(paging, call->page))[0])
         bh_paging_put_link(html, bh_paging_address(paging, call->page, ""), "First page", false);
     if (next[0])
         bh_paging_put_link(html, bh_paging_address(paging, call->page, next), "Next page", false);

@@ -4,12 +4,13 @@
 #include "web/panel.h"
 
 /* Lists that come in pages: the API's reply has `next` where there is another, and `total`.  It is the
- * parameter `before` of the next page where the reader has order=newest, else `after`. */
+ * parameter `before` of the next page where the newest come first, else `after`. */
 struct bh_paging {
     const char *path;           /* of the page */
     const char *const *filters; /* its parameters, which the next page keeps; up to NULL */
     const char *one, *many;     /* what is listed: "job", "jobs" */
     const char *order;          /* "by number" */
+    bool newest;                /* come first, where the reader names no order */
 };
 
 /* The list's address with the reader's filters, from that `next` on ("": the first page). */

@@ -183,6 +183,7 @@ static const struct bh_paging jobs_paging = {
     .one = "job",
     .many = "jobs",
     .order = "by number",
+    .newest = true,
 };
 
 /* The questions that are asked most, a click each. */
@@ -197,7 +198,7 @@ jobs_put_shortcuts(struct bh_html *html, const struct bh_page *page)
                       { "/jobs?state=running", "Running" },
                       { "/jobs?state=pending", "Pending" },
                       { "/jobs?state=failed", "Failed" },
-                      { "/jobs?ended=true&order=newest", "Ended, the newest first" } };
+                      { "/jobs?ended=true", "Ended" } };
     const char *here = bh_paging_address(&jobs_paging, page, "");
 
     bh_html_open(html, "div");
@@ -310,7 +311,7 @@ bh_panel_tenant_ended(struct bh_html *html, const struct bh_panel_call *call)
         return;
     }
     jobs_put_table(html, call, &(struct jobs_list){ "Jobs that ended", "", JOBS_FULL });
-    jobs_put_tenant_link(html, call, "?order=newest", "All its jobs, the newest first");
+    jobs_put_tenant_link(html, call, "?ended=true", "All its jobs that ended");
 }
 
 void

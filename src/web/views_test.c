@@ -340,7 +340,16 @@ a_large_overview(void **state)
     BH_CHECK_DONE();
 }
 
-/* Each panel alone, and its JSON: the API's bytes. */
+static bool
+views_has_header(const struct bh_reply *reply, const char *name, const char *value)
+{
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        if (strcmp(reply->headers[i].name, name) == 0)
+            return strcmp(reply->headers[i].value, value) == 0;
+    return false;
+}
+
+/* Each panel alone, and its JSON: the API's bytes, for no other site. */
 static void
 twins(void **state)
 {
@@ -362,6 +371,7 @@ twins(void **state)
         BH_CHECK(panel->id, strncmp(bh_buf_text(&section.body), begin, strlen(begin)) == 0);
         BH_CHECK_EQ(panel->id, json.status, 200);
         BH_CHECK(panel->id, bh_buf_text(&json.body)[0] == '{');
+        BH_CHECK(panel->id, views_has_header(&json, "Cross-Origin-Resource-Policy", "same-origin"));
         bh_buf_fini(&section.body);
         bh_buf_fini(&json.body);
     }

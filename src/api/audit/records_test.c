@@ -383,6 +383,9 @@ what_changed_a_job_is_shown_whole(void **state)
         SEND(BH_GET, "/v1/records", .query = searches[i].query, .uid = searches[i].uid);
         BH_CHECK_EQ(searches[i].query, count_in(got.text, "\"seq\":"), searches[i].count);
     }
+    bh_fixture_put_job(f, 23, 4, 2, "completed"); /* another tenant's: what changed it is not told */
+    SEND(BH_GET, "/v1/records", .query = "object=job/23", .uid = ALICE);
+    BH_CHECK_EQ("of another's job", count_in(got.text, "\"seq\":"), 1);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         SEND(BH_GET, "/v1/records", .query = "verb=site.apply", .uid = CAROL);
         BH_CHECK_EQ(rows[i].member, count_in(got.text, rows[i].member), rows[i].all);
@@ -476,6 +479,20 @@ searches_know_nodes_by_name(void **state)
     "\"phase\":\"outcome\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":2,\"ts\":\"2000\",\"v\":4,"            \
     "\"verb\":\"" verb "\"}"
 
+/* Also by a record that changed others' jobs beside it. */
+static void
+who_sees_a_job_finds_what_changed_it(void **state)
+{
+    bh_fixture_put_record(f, 4, CHANGED(4, "\"do\":[],"));
+    bh_fixture_put_job(f, 23, 2, 1, "completed");
+    SEND(BH_GET, "/v1/records", .query = "object=job/23", .uid = ALICE);
+    BH_CHECK_EQ("its own", count_in(got.text, "\"seq\":"), 1);
+    BH_CHECK("not the decisions", !strstr(got.text, "\"decided\""));
+    SEND(BH_GET, "/v1/records", .query = "object=job/23", .uid = BOB);
+    BH_CHECK_EQ("of another tenant", count_in(got.text, "\"seq\":"), 0);
+    BH_CHECK_DONE();
+}
+
 /* The result says that the answer was taken, the outcome what it was. */
 static void
 outcomes_are_shown(void **state)
@@ -527,7 +544,8 @@ main(void)
                                         TEST(searches_know_nodes_by_name),
                                         TEST(outcomes_are_shown),
                                         TEST(events_are_shown),
-                                        TEST(what_changed_a_job_is_shown_whole) };
+                                        TEST(what_changed_a_job_is_shown_whole),
+                                        TEST(who_sees_a_job_finds_what_changed_it) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

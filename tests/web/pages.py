@@ -125,7 +125,7 @@ def every_page(site, jobs):
         variable = SAMPLES[before](site, jobs) if "{" in path else None
         samples = {"": variable}
         if path == "/jobs/{id}":  # one for each form that the page has
-            samples |= {sample: jobs[sample] for sample in ("pending", "done", "failed", "hostile")}
+            samples |= {sample: jobs[sample] for sample in ("pending", "done", "failed", "hostile") if sample in jobs}
         for sample, variable in samples.items():
             found.append(Tried(path, variable, [asked(p[3], variable) for p in panels if p[0] == view], sample=sample))
     for method, path, access, _ in rows("pages.tbl", "BH_PAGE"):

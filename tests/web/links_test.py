@@ -77,6 +77,7 @@ def gaps(page):
 
 def main():
     pages = sorted(pathlib.Path(sys.argv[1]).glob("view_*.html"))
+    assert pages, f"no page in {sys.argv[1]}"
     report = Report(len(pages))
     for path in pages:
         page = Page(path.read_text())

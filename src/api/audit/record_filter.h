@@ -15,7 +15,7 @@ struct bh_record_filter {
     uint64_t since_ns, until_ns; /* from, and before */
     bool has_object, has_actor, has_decision, allow;
     bool sees_object; /* a job, which the caller may see: also where a record changed others beside it */
-    bool any; /* something is asked for */
+    bool any;         /* something is asked for */
 };
 
 /* Read the query, but for its tenant: bh_visible_read sees to that.

@@ -383,7 +383,7 @@ what_changed_a_job_is_shown_whole(void **state)
         SEND(BH_GET, "/v1/records", .query = searches[i].query, .uid = searches[i].uid);
         BH_CHECK_EQ(searches[i].query, count_in(got.text, "\"seq\":"), searches[i].count);
     }
-    bh_fixture_put_job(f, 23, 4, 2, "completed"); /* another tenant's: what changed it is not told */
+    bh_fixture_put_job(f, 23, 4, 2, "completed"); /* another tenant's: what changed it is not shown */
     SEND(BH_GET, "/v1/records", .query = "object=job/23", .uid = ALICE);
     BH_CHECK_EQ("of another's job", count_in(got.text, "\"seq\":"), 1);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {

@@ -136,9 +136,11 @@ filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, 
         rc = filter_read_node(call, slash + 1, &filter->object, err);
     else if (slash && !filter_read_id(call, filter->object_type, slash + 1, &filter->object))
         rc = bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
+    if (rc != BH_OK || !slash)
+        return rc;
     snprintf(filter->digits, sizeof filter->digits, "%" PRIu64, filter->object);
-    filter->sees_object = filter->has_object && filter_sees_job(call, filter);
-    return rc;
+    filter->sees_object = filter_sees_job(call, filter);
+    return BH_OK;
 }
 
 static bh_rc

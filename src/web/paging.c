@@ -7,12 +7,8 @@
 static void
 paging_put_parameter(struct bh_buf *address, const char *name, const char *value)
 {
-    if (!value[0])
-        return;
-    bh_buf_putc(address, memchr(address->bytes, '?', address->length) ? '&' : '?');
-    bh_form_put_encoded(address, name);
-    bh_buf_putc(address, '=');
-    bh_form_put_encoded(address, value);
+    if (value[0])
+        bh_form_put(address, name, value);
 }
 
 static const char *

@@ -5,7 +5,7 @@
 #include "base/attr.h"
 #include "web/gpu_card.h"
 #include "web/hold_form.h"
-#include "web/panel.h"
+#include "web/paging.h"
 #include "web/show.h"
 
 enum { TEXT_MAX = 192 };
@@ -436,12 +436,8 @@ gpu_put_all_leases(struct bh_html *html, const char *uuid)
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "note");
     bh_html_text(html, "A job is here by its last run; earlier ones are in its records. ");
-    if (bh_buf_text(&address)) {
-        bh_html_open(html, "a");
-        bh_html_attr(html, "href", bh_buf_text(&address));
-        bh_html_text(html, "All of them");
-        bh_html_close(html, "a");
-    }
+    if (bh_buf_text(&address))
+        bh_paging_put_link(html, bh_buf_text(&address), "All of them", false);
     bh_html_close(html, "p");
 }
 

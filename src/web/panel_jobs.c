@@ -285,8 +285,7 @@ jobs_put_tenant_link(struct bh_html *html, const struct bh_panel_call *call, con
 
     bh_buf_puts(&address, "/jobs");
     bh_buf_puts(&address, filter);
-    bh_buf_puts(&address, "&tenant=");
-    bh_form_put_encoded(&address, call->id);
+    bh_form_put(&address, "tenant", call->id);
     if (!bh_buf_text(&address))
         return;
     bh_html_open(html, "p");

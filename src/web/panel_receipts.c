@@ -5,7 +5,7 @@
 
 #include "base/attr.h"
 #include "identity/form.h"
-#include "web/panel.h"
+#include "web/paging.h"
 #include "web/show.h"
 
 static void
@@ -141,10 +141,7 @@ receipts_put_next(struct bh_html *html, const struct bh_panel_call *call)
         return;
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "pages");
-    bh_html_open(html, "a");
-    bh_html_attr(html, "href", bh_buf_text(&address));
-    bh_html_text(html, "Newer");
-    bh_html_close(html, "a");
+    bh_paging_put_link(html, bh_buf_text(&address), "Newer", false);
     bh_html_close(html, "p");
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/attr.h"
 #include "identity/form.h"
-#include "web/panel.h"
+#include "web/paging.h"
 #include "web/record.h"
 #include "web/show.h"
 
@@ -113,10 +113,7 @@ records_put_page_link(struct bh_html *html, const struct bh_panel_call *call, co
         bh_form_put(&address, "order", "oldest");
     if (!bh_buf_text(&address))
         return;
-    bh_html_open(html, "a");
-    bh_html_attr(html, "href", bh_buf_text(&address));
-    bh_html_text(html, label);
-    bh_html_close(html, "a");
+    bh_paging_put_link(html, bh_buf_text(&address), label, false);
 }
 
 static struct records_page

@@ -37,6 +37,13 @@ tenants_put_row(struct bh_html *html, bh_json_value tenant, uint64_t scale)
 }
 
 static void
+tenants_put_empty(struct bh_html *html)
+{
+    bh_html_element(html, "p", NULL,
+                    "There is no tenant yet. An admin declares them: bulkhead apply -f site.yaml.");
+}
+
+static void
 tenants_put_table(struct bh_html *html, bh_json_value list)
 {
     static const char *const columns[] = { "Tenant",  "Share",   "Used",     "Guarantee", "Limit",
@@ -85,8 +92,7 @@ bh_panel_tenants(struct bh_html *html, const struct bh_panel_call *call)
     bh_json_value list = bh_json_get(call->data, "items");
 
     if (bh_json_count(list) == 0 && !tenants_are_filtered(call->page)) {
-        bh_html_element(html, "p", NULL,
-                        "There is no tenant yet. An admin declares them: bulkhead apply -f site.yaml.");
+        tenants_put_empty(html);
         return;
     }
     tenants_put_filter(html, call->page);
@@ -114,8 +120,7 @@ bh_panel_site_tenants(struct bh_html *html, const struct bh_panel_call *call)
     if (!bh_show_truth_of(call->data, "whole_site"))
         return;
     if (bh_json_count(list) == 0)
-        bh_html_element(html, "p", NULL,
-                        "There is no tenant yet. An admin declares them: bulkhead apply -f site.yaml.");
+        tenants_put_empty(html);
     else
         tenants_put_table(html, list);
     tenants_put_rest(html, call);
